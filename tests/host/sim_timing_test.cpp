@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+#include <cusync/dependence/row_dependence.hpp>
+#include <cusync/order/column_major.hpp>
+#include <cusync/order/row_major.hpp>
+#include <cusync/policy/grid_sync.hpp>
+#include <cusync/policy/row_sync.hpp>
+#include <cusync/policy/tile_sync.hpp>
+#include <cusync/sim/cusync.hpp>
+
+#include <gtest/gtest.h>
+
+namespace cusync::sim {
+namespace {
+
+constexpr operand<0> A;
+
+/// Two stages whose kernels wait before each step; executed and predicted.
+template <class Policy, tile_source Source = tile_source::block_index>
+void expect_prediction(launch_mode mode, u32 shared_bytes, u32 blocks, double jitter) {
+  using Producer = CuStage<RowMajor, inputs<>, outputs<Policy>, Source>;
+  using Consumer =
+      CuStage<ColumnMajor, inputs<reads<0, Policy, row_dependence>>, outputs<>, Source>;
+  const row_dependence reads{.matrix = {70, 50},
+                             .producer_tile = {2, 5},
+                             .consumer_rows = 3,
+                             .step_cols = 3,
+                             .consumer_cols = 9,
+                             .producer_slices = 2,
+                             .consumer_slices = 2};
+  CuSync chain(find_gpu("H200"), {.mode = mode, .jitter = jitter});
+  auto& first = chain.stage<Producer>("first", reads.producer(), RowMajor{}, {blocks});
+  auto& second = chain.stage<Consumer>("second", reads.consumer(), ColumnMajor{}, {blocks});
+  chain.dependency<Policy>(first, second, A, reads);
+  const auto kernel = [reads](auto stage) {
+    stage.start();
+    while (auto tile = stage.tile()) {
+      const step_range steps = reads.steps(*tile);
+      for (u32 step = steps.begin; step < steps.end; ++step) stage.wait(A, *tile, step);
+      stage.post(*tile);
+    }
+  };
+  const block_resources block{.threads = 128, .registers = 32, .shared_bytes = shared_bytes};
+  const auto a = chain.kernel(first, kernel, block, {.ns = 9000});
+  const auto b = chain.kernel(second, kernel, block, {.ns = 7000});
+  for (int run = 0; run < 3; ++run) chain.enqueue(a(), b());
+  const report predicted = chain.predict(3);
+  const report executed = chain.synchronize();
+  SCOPED_TRACE(std::string(name_of(mode)) + ", " + std::to_string(shared_bytes) + " bytes");
+  ASSERT_EQ(predicted.stages.size(), 6u);
+  EXPECT_EQ(predicted.mode, executed.mode);
+  EXPECT_EQ(predicted.work_ns, executed.work_ns);
+  // The two engines break ties differently where both claim tiles, or tiles vary.
+  const double allowed = blocks != 0 || jitter != 0 ? 0.02 : 0;
+  EXPECT_NEAR(static_cast<double>(predicted.makespan_ns), static_cast<double>(executed.makespan_ns),
+              allowed * static_cast<double>(executed.makespan_ns));
+}
+
+constexpr launch_mode modes[] = {launch_mode::serial, launch_mode::pdl, launch_mode::streams};
+
+TEST(Timing, IsThatOfAnExecution) {
+  for (const launch_mode mode : modes)
+    for (const u32 shared : {200u * 1024, 100u * 1024, 30u * 1024}) {
+      expect_prediction<RowSync>(mode, shared, 0, 0);
+      expect_prediction<TileSync>(mode, shared, 0, 0);
+      expect_prediction<GridSync>(mode, shared, 0, 0);
+    }
+}
+
+TEST(Timing, IsThatOfAnExecutionWithClaimsAndJitter) {
+  for (const launch_mode mode : modes) {
+    expect_prediction<RowSync, tile_source::counter>(mode, 200 * 1024, 132, 0);
+    expect_prediction<TileSync, tile_source::counter>(mode, 100 * 1024, 200, 0);
+    expect_prediction<RowSync>(mode, 200 * 1024, 0, 0.05);
+  }
+}
+
+TEST(Timing, FindsADeadlock) {
+  using Producer = CuStage<RowMajor, inputs<>, outputs<RowSync>>;
+  using Consumer = CuStage<RowMajor, inputs<reads<0, RowSync, row_dependence>>, outputs<>>;
+  const row_dependence reads{.matrix = {1, 9},
+                             .producer_tile = {1, 1},
+                             .consumer_rows = 1,
+                             .step_cols = 1,
+                             .consumer_cols = 9};
+  CuSync chain(find_gpu("A100"), {.gate = gate_kind::none, .stages = pick::reversed, .slots = 4});
+  auto& first = chain.stage<Producer>("first", reads.producer(), RowMajor{});
+  auto& second = chain.stage<Consumer>("second", reads.consumer(), RowMajor{});
+  chain.dependency<RowSync>(first, second, A, reads);
+  EXPECT_THROW(chain.predict(), deadlock);
+}
+
+TEST(Timing, CountsAMillionTiles) {
+  using Stage = CuStage<RowMajor, inputs<>, outputs<>>;
+  CuSync chain(find_gpu("H200"), {.mode = launch_mode::serial});
+  auto& stage = chain.stage<Stage>("wide", {1000, 1000, 1}, RowMajor{});
+  chain.kernel(stage, [](auto) {}, {.threads = 128, .registers = 32, .shared_bytes = 200 * 1024},
+               {.ns = 20'000});
+  const gpu& device = chain.device();
+  const u64 waves = 7576; // of 132
+  EXPECT_EQ(chain.predict().makespan_ns, device.first_launch_ns + device.block_start_ns +
+                                             waves * 20'000 + (waves - 1) * device.turnaround_ns);
+}
+
+} // namespace
+} // namespace cusync::sim
