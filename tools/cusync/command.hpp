@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cusync/tile.hpp> // u64
+
+#include <functional> // function
+#include <string>     // string
+#include <vector>     // vector
+
+namespace CLI {
+class App;
+}
+
+namespace cusync::cli {
+
+/// A subcommand's options: a thin cover over CLI11, which takes as long to compile as all else here.
+/// What options are stored in outlives the parsing.
+class command {
+public:
+  explicit command(CLI::App& app) : app_(&app) {}
+
+  command& option(const char* name, std::string& value, const char* help);
+  command& option(const char* name, u64& value, const char* help);
+  command& flag(const char* name, bool& value, const char* help);
+  command& examples(const char* text);
+  /// What to do; returns the exit status.
+  void runs(std::function<int()> action);
+
+private:
+  CLI::App* app_;
+};
+
+/// A subcommand of `cusync run`.
+struct workload {
+  const char* name;
+  const char* help;
+  std::function<void(command)> declare;
+};
+
+/// Parses the command line and does what it says. Returns the exit status; 2 where the command line is
+/// wrong, which one line on stderr then says.
+int run_command_line(int argc, char** argv, const std::vector<workload>& workloads, const std::string& version,
+                     const char* examples);
+
+} // namespace cusync::cli
