@@ -36,10 +36,11 @@ sanitize: ## Host tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(call build,build-sanitize,host_side)
 	@$(run_tests) build-sanitize -L 'host|conformance|example'
 
-cuda: ## Compile all CUDA code for sm_80 and sm_90a; needs nvcc but no GPU
+cuda: ## Compile all CUDA code for sm_80 and sm_90a, check its PTX; needs nvcc but no GPU
 	@scripts/setup.sh build
 	@$(call configure,cuda)
 	@$(call build,build-cuda,cuda_side)
+	@$(run_tests) build-cuda -L ptx
 
 gpu: ## build-gpu/{cusync,gpu_tests} for sm_90a, to be copied to a machine with a GPU
 	@scripts/setup.sh build

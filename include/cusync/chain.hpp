@@ -33,12 +33,13 @@ public:
     refuse_after_sealing();
     require_grid(name, grid, options);
     require_permutation(order, grid);
-    auto made = std::make_unique<Stage>(std::move(name), static_cast<u32>(stages_.size()), grid, order,
-                                        options);
+    auto made = std::make_unique<Stage>(std::move(name), static_cast<u32>(stages_.size()), grid,
+                                        order, options);
     Stage& result = *made;
     if (result.blocks() < result.tiles() && result.source() == tile_source::block_index)
-      throw invalid_argument("stage '" + result.name() + "' has " + std::to_string(result.blocks()) +
-                             " blocks for " + std::to_string(result.tiles()) +
+      throw invalid_argument("stage '" + result.name() + "' has " +
+                             std::to_string(result.blocks()) + " blocks for " +
+                             std::to_string(result.tiles()) +
                              " tiles, and its type takes one tile a block; use "
                              "CuStage<..., tile_source::counter>");
     stages_.push_back(std::move(made));
@@ -50,7 +51,8 @@ public:
   ///
   /// Throws `invalid_argument` where the grids are not those of the two stages, the operand has a
   /// producer already, or the policy does not cover the dependence.
-  template <derivable_policy Policy, class Producer, class Consumer, int Operand, dependence Dependence>
+  template <derivable_policy Policy, class Producer, class Consumer, int Operand,
+            dependence Dependence>
   void dependency(Producer& producer, Consumer& consumer, operand<Operand> which,
                   const Dependence& reads) {
     dependency(producer, consumer, which, reads, derive<Policy>(reads));
@@ -119,7 +121,8 @@ protected:
 private:
   void refuse_after_sealing() const {
     if (sealed_)
-      throw invalid_argument("chain was launched already; declare its stages and dependences before");
+      throw invalid_argument(
+          "chain was launched already; declare its stages and dependences before");
   }
 
   static void require_grid(const std::string& name, tile_extent grid, stage_options options) {
@@ -127,21 +130,23 @@ private:
     if (grid.count() + options.blocks > max_tiles)
       throw invalid_argument("stage '" + name + "': grid " + to_string(grid) + " with " +
                              std::to_string(options.blocks) + " blocks draws more than " +
-                             std::to_string(max_tiles) + " tickets; use larger tiles or fewer blocks");
+                             std::to_string(max_tiles) +
+                             " tickets; use larger tiles or fewer blocks");
   }
 
   void require_owned(const any_stage& stage) const {
     if (stage.index() >= stages_.size() || stages_[stage.index()].get() != &stage)
-      throw invalid_argument("stage '" + stage.name() +
-                             "' belongs to another chain; both sides of a dependency are of one chain");
+      throw invalid_argument(
+          "stage '" + stage.name() +
+          "' belongs to another chain; both sides of a dependency are of one chain");
   }
 
   static void require_grids(const any_stage& producer, const any_stage& consumer, tile_extent from,
                             tile_extent to) {
     const auto refuse = [](const any_stage& stage, const char* side, tile_extent grid) {
       throw invalid_argument("stage '" + stage.name() + "' has grid " + to_string(stage.grid()) +
-                             ", the dependence declares a " + side + " grid of " +
-                             to_string(grid) + "; make them equal");
+                             ", the dependence declares a " + side + " grid of " + to_string(grid) +
+                             "; make them equal");
     };
     if (from != producer.grid()) refuse(producer, "producer", from);
     if (to != consumer.grid()) refuse(consumer, "consumer", to);

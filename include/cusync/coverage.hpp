@@ -16,7 +16,8 @@ namespace detail {
 template <class Visit> void for_each_tile(tile_range range, u32 slices, Visit visit) {
   for (u32 row = range.row_begin; row < range.row_end; ++row)
     for (u64 col = range.col_begin; col < range.col_end; col += range.col_stride)
-      for (u32 slice = 0; slice < slices; ++slice) visit(tile_coord{row, static_cast<u32>(col), slice});
+      for (u32 slice = 0; slice < slices; ++slice)
+        visit(tile_coord{row, static_cast<u32>(col), slice});
 }
 
 template <class Visit> void for_each_tile(tile_extent grid, Visit visit) {
@@ -40,8 +41,8 @@ template <sync_policy Policy> void require_reached(const Policy& policy, tile_ex
   for (u32 semaphore = 0; semaphore < posts.size(); ++semaphore) {
     const u32 expected = policy.posts_expected(semaphore);
     if (expected != posts[semaphore])
-      throw invalid_argument("policy expects " + std::to_string(expected) +
-                             " posts on semaphore " + std::to_string(semaphore) + ", the producer grid " +
+      throw invalid_argument("policy expects " + std::to_string(expected) + " posts on semaphore " +
+                             std::to_string(semaphore) + ", the producer grid " +
                              to_string(producer) + " makes " + std::to_string(posts[semaphore]) +
                              "; posts_expected must count the tiles and slices of the semaphore");
   }

@@ -51,7 +51,9 @@ struct chain_options {
 /// thread at a time.
 class CuSync : public chain {
 public:
-  explicit CuSync(chain_options options = {}) : options_(options) { detail::state_pool::free_retired(); }
+  explicit CuSync(chain_options options = {}) : options_(options) {
+    detail::state_pool::free_retired();
+  }
 
   /// Binds a stage to its kernel: block size and dynamic shared memory are those of every launch.
   /// Loads the kernel, since loading it later could wait for a kernel that waits for it.
@@ -69,8 +71,8 @@ public:
     require_kernels();
     choose_mode();
     plan_ = plan_launch(*this, mode_);
-    pool_ = std::make_shared<detail::state_pool>(options_.captures + 1,
-                                                 static_cast<u32>(stages().size()), semaphore_total());
+    pool_ = std::make_shared<detail::state_pool>(
+        options_.captures + 1, static_cast<u32>(stages().size()), semaphore_total());
     share_carveout();
     if (mode_ == launch_mode::streams) make_streams();
     captured_plan_ = plan_launch(*this, captured_mode());
@@ -146,7 +148,8 @@ private:
                                        gpu_.most_dynamic_shared_bytes(binding)),
                   what);
     auto& slot = bindings_[stage.index()];
-    if (slot != nullptr) throw invalid_argument("stage '" + stage.name() + "' has a kernel already");
+    if (slot != nullptr)
+      throw invalid_argument("stage '" + stage.name() + "' has a kernel already");
     slot = std::make_unique<kernel_binding>(binding);
     return *slot;
   }
@@ -154,7 +157,8 @@ private:
   void require_kernels() const {
     for (const auto& stage : stages())
       if (!bindings_.contains(stage->index()))
-        throw invalid_argument("stage '" + stage->name() + "' has no kernel; bind one with kernel(...)");
+        throw invalid_argument("stage '" + stage->name() +
+                               "' has no kernel; bind one with kernel(...)");
   }
 
   void choose_mode() {
@@ -178,7 +182,8 @@ private:
     for (const auto& [index, binding] : bindings_)
       if (binding->attributes.ptxVersion < 90)
         return "the kernel of stage '" + binding->stage->name() + "' is compiled for sm_" +
-               std::to_string(binding->attributes.ptxVersion) + ", without the instructions of sm_90";
+               std::to_string(binding->attributes.ptxVersion) +
+               ", without the instructions of sm_90";
     return {};
   }
 
@@ -230,20 +235,24 @@ private:
   void launch_all(cudaStream_t stream, const std::vector<const stage_call*>& calls) {
     const std::unique_lock lock(launching_, std::try_to_lock);
     if (!lock)
-      throw invalid_argument("chain is being launched by another thread; give each thread its own chain");
+      throw invalid_argument(
+          "chain is being launched by another thread; give each thread its own chain");
     gpu_.require_current();
     cudaStreamCaptureStatus status{};
     unsigned long long capture = 0;
     cudaGraph_t graph = nullptr;
-    detail::check(cudaStreamGetCaptureInfo(stream, &status, &capture, &graph), "look at the stream");
+    detail::check(cudaStreamGetCaptureInfo(stream, &status, &capture, &graph),
+                  "look at the stream");
     const bool capturing = status == cudaStreamCaptureStatusActive;
     if (capturing && !prepared_)
-      throw invalid_argument("chain is not set up, and set-up cannot be captured; call prepare() before "
-                             "the capture begins");
+      throw invalid_argument(
+          "chain is not set up, and set-up cannot be captured; call prepare() before "
+          "the capture begins");
     prepare();
     for (const auto& stage : stages())
       if (calls[stage->index()] == nullptr)
-        throw invalid_argument("launch has no call of stage '" + stage->name() + "'; give one a stage");
+        throw invalid_argument("launch has no call of stage '" + stage->name() +
+                               "'; give one a stage");
     detail::chain_state& state = capturing ? captured_state(capture, graph) : pool_->eager();
     if (!capturing) throw_if_failed(state, stream);
     if (state.used && state.last_stream != stream)
@@ -272,8 +281,8 @@ private:
     return *state;
   }
 
-  void run(cudaStream_t stream, const std::vector<const stage_call*>& calls, detail::chain_state& state,
-           bool capturing) {
+  void run(cudaStream_t stream, const std::vector<const stage_call*>& calls,
+           detail::chain_state& state, bool capturing) {
     const launch_plan& plan = capturing ? captured_plan_ : plan_;
     try {
       if (plan.mode == launch_mode::streams)
@@ -289,8 +298,9 @@ private:
   }
 
   /// `started`, where given, is recorded when all blocks of the stage have started.
-  void launch_stage(cudaStream_t stream, const stage_plan& plan, const std::vector<const stage_call*>& calls,
-                    const stage_link& link, u32* semaphores, const cudaLaunchAttribute* started = nullptr) {
+  void launch_stage(cudaStream_t stream, const stage_plan& plan,
+                    const std::vector<const stage_call*>& calls, const stage_link& link,
+                    u32* semaphores, const cudaLaunchAttribute* started = nullptr) {
     const stage_call& call = *calls[plan.stage->index()];
     cudaLaunchAttribute attribute{};
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -303,7 +313,8 @@ private:
     config.stream = stream;
     config.attrs = &attribute;
     config.numAttrs = plan.early || started != nullptr ? 1 : 0;
-    detail::check(call.launch(config, plan, link, semaphores), "launch stage '" + plan.stage->name() + "'");
+    detail::check(call.launch(config, plan, link, semaphores),
+                  "launch stage '" + plan.stage->name() + "'");
   }
 
   stage_link link(const stage_plan& plan, const detail::chain_state& state) const {
@@ -335,7 +346,8 @@ private:
         cudaStream_t own = ahead == nullptr ? user : streams_->of(index);
         stage_link link = this->link(plan, state);
         link.duties |= duty::starts;
-        if (ahead != nullptr) open_stage(plan, own, capturing ? ahead : nullptr, blocks_before, state, link);
+        if (ahead != nullptr)
+          open_stage(plan, own, capturing ? ahead : nullptr, blocks_before, state, link);
         const cudaLaunchAttribute started = streams_->started(index);
         launch_stage(own, plan, calls, link, state.semaphores, capturing ? &started : nullptr);
         streams_->mark_end(index, own);
@@ -375,15 +387,16 @@ private:
   std::string text(const spin_report& report) const {
     const std::string stage = "stage '" + stages()[report.stage]->name() + "'";
     if (report.raised == static_cast<u32>(spin_failure::ticket_out_of_range))
-      return stage + " drew more tickets than a run has: two executables of one captured graph ran at "
-                     "the same time; capture once for each";
+      return stage +
+             " drew more tickets than a run has: two executables of one captured graph ran at "
+             "the same time; capture once for each";
     if (report.operand == detail::gate_operand)
       return "the gate of " + stage + " gave up: saw " + std::to_string(report.seen) +
              " blocks started, wanted " + std::to_string(report.wanted);
     return stage + ", tile " + to_string(report.tile) + ": the wait for operand " +
-           std::to_string(report.operand) + " gave up on semaphore " + std::to_string(report.semaphore) +
-           ": saw " + std::to_string(report.seen) + " posts, wanted " + std::to_string(report.wanted) +
-           "; the run's output is invalid";
+           std::to_string(report.operand) + " gave up on semaphore " +
+           std::to_string(report.semaphore) + ": saw " + std::to_string(report.seen) +
+           " posts, wanted " + std::to_string(report.wanted) + "; the run's output is invalid";
   }
 
   chain_options options_;
@@ -395,7 +408,7 @@ private:
   launch_plan captured_plan_;
   std::shared_ptr<detail::state_pool> pool_;
   std::unique_ptr<detail::chain_streams> streams_; ///< In mode `streams`.
-  std::vector<bool> gates_;           ///< By stage: a gate stands in front of it.
+  std::vector<bool> gates_;                        ///< By stage: a gate stands in front of it.
   bool starts_are_captured_ = false;
   std::mutex launching_;
   bool prepared_ = false;

@@ -21,14 +21,17 @@ struct sm_capacity {
 
 /// Whether `count` blocks of one kernel and one of another are resident on an SM together.
 constexpr bool fit_together(sm_capacity sm, block_footprint many, u32 count, block_footprint one) {
-  const auto fits = [count](u64 each, u64 other, u64 limit) { return each * count + other <= limit; };
+  const auto fits = [count](u64 each, u64 other, u64 limit) {
+    return each * count + other <= limit;
+  };
   return fits(1, 1, sm.blocks) && fits(many.threads, one.threads, sm.threads) &&
          fits(many.registers, one.registers, sm.registers) &&
          fits(many.shared_bytes, one.shared_bytes, sm.shared_bytes);
 }
 
 /// The fewest blocks of `waiting` beside which no block of `needed` fits on an SM; at least 1.
-constexpr u32 blocks_that_shut_out(sm_capacity sm, block_footprint waiting, block_footprint needed) {
+constexpr u32 blocks_that_shut_out(sm_capacity sm, block_footprint waiting,
+                                   block_footprint needed) {
   u32 count = 1;
   while (fit_together(sm, waiting, count, needed)) ++count;
   return count;

@@ -13,10 +13,14 @@ enum class launch_mode {
 
 constexpr const char* name_of(launch_mode mode) {
   switch (mode) {
-  case launch_mode::serial: return "serial";
-  case launch_mode::pdl: return "pdl";
-  case launch_mode::streams: return "streams";
-  case launch_mode::automatic: break;
+  case launch_mode::serial:
+    return "serial";
+  case launch_mode::pdl:
+    return "pdl";
+  case launch_mode::streams:
+    return "streams";
+  case launch_mode::automatic:
+    break;
   }
   return "automatic";
 }

@@ -14,9 +14,9 @@ struct stage_plan {
   const any_stage* stage = nullptr;
   std::vector<wait_kind> waits; ///< An entry an input.
   std::vector<bool> posted;     ///< An entry an output: somebody looks at its semaphores.
-  bool early = false;    ///< Launched before the stage ahead of it is complete (mode `pdl`).
-  bool triggers = false; ///< Its blocks let the next stage be launched early (mode `pdl`).
-  bool draws = false;    ///< Its blocks draw tickets.
+  bool early = false;           ///< Launched before the stage ahead of it is complete (mode `pdl`).
+  bool triggers = false;        ///< Its blocks let the next stage be launched early (mode `pdl`).
+  bool draws = false;           ///< Its blocks draw tickets.
   std::vector<const any_stage*> events; ///< Producers ordered by an event edge (mode `streams`).
 
   /// Bits of `duty`, for its blocks.
@@ -41,7 +41,8 @@ struct launch_plan {
 
 namespace detail {
 
-inline wait_kind kind_of(const any_stage::input_edge& input, launch_mode mode, bool after_grid_wait) {
+inline wait_kind kind_of(const any_stage::input_edge& input, launch_mode mode,
+                         bool after_grid_wait) {
   const bool ordered = mode == launch_mode::serial || input.producer == nullptr ||
                        input.producer->tiles() == 0 ||
                        (mode == launch_mode::streams && input.whole_grid);
@@ -67,8 +68,8 @@ inline stage_plan plan_stage(const any_stage& stage, launch_mode mode, const any
   for (const any_stage::input_edge& input : stage.declared_inputs()) {
     const wait_kind kind = kind_of(input, mode, grid_wait);
     if (input.unguarded && kind != wait_kind::none)
-      throw invalid_argument("operand " + std::to_string(input.operand) + " of stage '" + stage.name() +
-                             "' has policy NoSync, which mode " + name_of(mode) +
+      throw invalid_argument("operand " + std::to_string(input.operand) + " of stage '" +
+                             stage.name() + "' has policy NoSync, which mode " + name_of(mode) +
                              " cannot keep safe; use mode serial or another policy");
     if (mode == launch_mode::streams && input.whole_grid && input.producer->tiles() != 0)
       plan.events.push_back(input.producer);
@@ -90,7 +91,8 @@ inline launch_plan plan_launch(const chain& chain, launch_mode mode) {
     const any_stage* ahead = plan.stages.empty() ? nullptr : plan.stages.back().stage;
     position[stage->index()] = plan.stages.size();
     plan.stages.push_back(detail::plan_stage(*stage, mode, ahead));
-    if (ahead != nullptr && mode == launch_mode::pdl) plan.stages[plan.stages.size() - 2].triggers = true;
+    if (ahead != nullptr && mode == launch_mode::pdl)
+      plan.stages[plan.stages.size() - 2].triggers = true;
     const stage_plan& made = plan.stages.back();
     for (std::size_t i = 0; i < made.waits.size(); ++i) {
       const any_stage::input_edge& input = stage->declared_inputs()[i];
@@ -102,7 +104,8 @@ inline launch_plan plan_launch(const chain& chain, launch_mode mode) {
 }
 
 /// The backend-independent part of a stage's link. `words` has an entry a stage of the chain.
-inline stage_link link_of(const stage_plan& plan, u64* words, const u32* semaphores, u32 semaphore_total) {
+inline stage_link link_of(const stage_plan& plan, u64* words, const u32* semaphores,
+                          u32 semaphore_total) {
   stage_link link;
   link.word = words + plan.stage->index();
   link.semaphores = semaphores;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cusync/errors.hpp>      // invalid_argument
-#include <cusync/stage_ref.hpp>   // stage_ref, stage_link, inputs, outputs, reads
+#include <cusync/errors.hpp>    // invalid_argument
+#include <cusync/stage_ref.hpp> // stage_ref, stage_link, inputs, outputs, reads
 
 #include <optional> // optional
 #include <string>   // string
@@ -33,7 +33,8 @@ public:
     bool unguarded = false;              ///< Policy `NoSync`: only launch order can make it safe.
   };
 
-  any_stage(std::string name, u32 index, tile_extent grid, tile_source source, stage_options options)
+  any_stage(std::string name, u32 index, tile_extent grid, tile_source source,
+            stage_options options)
       : name_(std::move(name)), index_(index), grid_(grid), source_(source), options_(options) {}
   virtual ~any_stage() = default;
   any_stage(const any_stage&) = delete; // edges and bound kernels point here
@@ -46,9 +47,7 @@ public:
   u32 blocks() const { return options_.blocks != 0 ? options_.blocks : tiles(); }
   tile_source source() const { return source_; }
   /// Draws in one run: a block stops after its first invalid ticket, or after its one tile.
-  u32 tickets() const {
-    return source() == tile_source::counter ? tiles() + blocks() : blocks();
-  }
+  u32 tickets() const { return source() == tile_source::counter ? tiles() + blocks() : blocks(); }
   const std::vector<input_edge>& declared_inputs() const { return inputs_; }
   std::vector<output_set>& declared_outputs() { return outputs_; }
   const std::vector<output_set>& declared_outputs() const { return outputs_; }
@@ -76,7 +75,8 @@ private:
   stage_options options_;
 };
 
-template <tile_order Order, class Inputs, class Outputs, tile_source Source = tile_source::block_index>
+template <tile_order Order, class Inputs, class Outputs,
+          tile_source Source = tile_source::block_index>
 class CuStage;
 
 /// One kernel of a chain: its grid of tiles, the order in which they are taken, what it waits for
@@ -97,21 +97,24 @@ public:
   tile_coord tile_at(u32 position) const override { return order_.tile_at(position, grid()); }
 
   step_range steps(u32 input, tile_coord tile) const override {
-    return of_input<step_range>(input, [&](const auto& side) { return side.dependence.steps(tile); });
+    return of_input<step_range>(input,
+                                [&](const auto& side) { return side.dependence.steps(tile); });
   }
   semaphore_range guards(u32 input, tile_coord tile) const override {
     return of_input<semaphore_range>(
         input, [&](const auto& side) { return side.policy.guards(side.dependence.reads(tile)); });
   }
   semaphore_range guards(u32 input, tile_coord tile, u32 step) const override {
-    return of_input<semaphore_range>(
-        input, [&](const auto& side) { return side.policy.guards(side.dependence.reads(tile, step)); });
+    return of_input<semaphore_range>(input, [&](const auto& side) {
+      return side.policy.guards(side.dependence.reads(tile, step));
+    });
   }
   u32 semaphore_of(u32 output, tile_coord tile) const override {
     return of_output(output, [&](const auto& policy) -> u32 { return policy.semaphore_of(tile); });
   }
   u32 posts_expected(u32 output, u32 semaphore) const override {
-    return of_output(output, [&](const auto& policy) -> u32 { return policy.posts_expected(semaphore); });
+    return of_output(output,
+                     [&](const auto& policy) -> u32 { return policy.posts_expected(semaphore); });
   }
 
   /// The set of semaphores for a consumer with this policy: an equal one, else a free one.
@@ -142,10 +145,12 @@ public:
   void depend(const any_stage& producer, u32 output, const Policy& policy,
               const Dependence& dependence, bool whole_grid, bool unguarded) {
     constexpr std::size_t at = position_of<Operand>();
-    static_assert(at < sizeof...(Reads), "the consumer's stage type declares no reads<> of this operand");
+    static_assert(at < sizeof...(Reads),
+                  "the consumer's stage type declares no reads<> of this operand");
     auto& side = detail::find_input<Operand>(input_sides_);
-    static_assert(std::is_same_v<std::decay_t<decltype(side)>, input_ref<reads<Operand, Policy, Dependence>>>,
-                  "the consumer's reads<> names another policy or dependence type for this operand");
+    static_assert(
+        std::is_same_v<std::decay_t<decltype(side)>, input_ref<reads<Operand, Policy, Dependence>>>,
+        "the consumer's reads<> names another policy or dependence type for this operand");
     if (inputs_[at].producer != nullptr)
       throw invalid_argument("operand " + std::to_string(Operand) + " of stage '" + name() +
                              "' depends on stage '" + inputs_[at].producer->name() +
@@ -193,7 +198,8 @@ private:
   template <std::size_t Count, class Visit> static void for_each_index(const Visit& visit) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       (visit(std::integral_constant<std::size_t, I>{}), ...);
-    }(std::make_index_sequence<Count>{});
+    }
+    (std::make_index_sequence<Count>{});
   }
 
   /// What `ask` says of the input at a position known only at run time.
@@ -209,7 +215,8 @@ private:
   template <class Ask> u32 of_output(u32 output, const Ask& ask) const {
     u32 result = 0;
     for_each_index<sizeof...(Policies)>([&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
-      if (I == output && std::get<I>(output_policies_)) result = ask(*std::get<I>(output_policies_));
+      if (I == output && std::get<I>(output_policies_))
+        result = ask(*std::get<I>(output_policies_));
     });
     return result;
   }

@@ -142,12 +142,14 @@ template <class Order> struct stage_head {
 namespace detail {
 /// The view of operand `Operand`; no viable overload where the stage does not declare it.
 template <int Operand, class Policy, class Dependence>
-CUSYNC_HOST_DEVICE constexpr auto& find_input(input_ref<reads<Operand, Policy, Dependence>>& input) {
+CUSYNC_HOST_DEVICE constexpr auto&
+find_input(input_ref<reads<Operand, Policy, Dependence>>& input) {
   return input;
 }
 } // namespace detail
 
-template <class Backend, class Order, class Inputs, class Outputs, tile_source Source> class stage_ref;
+template <class Backend, class Order, class Inputs, class Outputs, tile_source Source>
+class stage_ref;
 
 /// What a kernel holds of its stage: trivially copyable, passed by value as the last argument.
 ///
@@ -204,7 +206,8 @@ public:
 
   /// Calls `body(tile)` for each tile that `tile()` would give. The same loop, and none at all in a
   /// stage of one tile a block: for tiles of a few microseconds.
-  template <class Body, class By = by_block> CUSYNC_DEVICE void for_each_tile(const Body& body, By by = {}) {
+  template <class Body, class By = by_block>
+  CUSYNC_DEVICE void for_each_tile(const Body& body, By by = {}) {
     if constexpr (Source == tile_source::counter) {
       while (auto next = tile(by)) body(*next);
     } else {
@@ -229,7 +232,8 @@ public:
       auto& input = detail::find_input<Operand>(*this);
       const step_range steps = input.dependence.steps(tile);
       Backend::work_until(step - steps.begin, steps.end - steps.begin);
-      await(input, tile, [&] { return input.dependence.reads(tile, step); }, by);
+      await(
+          input, tile, [&] { return input.dependence.reads(tile, step); }, by);
     }
   }
 
@@ -238,7 +242,8 @@ public:
   CUSYNC_DEVICE void wait_all(operand<Operand> which, tile_coord tile, By by = {}) {
     if constexpr (declares(which)) {
       auto& input = detail::find_input<Operand>(*this);
-      await(input, tile, [&] { return input.dependence.reads(tile); }, by);
+      await(
+          input, tile, [&] { return input.dependence.reads(tile); }, by);
     }
   }
 
@@ -336,16 +341,20 @@ private:
     u32 position = Backend::rank(by);
     if (position >= lanes) return;
     // The first look goes out before the run number is needed: two round trips become one.
-    u32 seen = position < guards.count() ? Backend::load_acquire(input.semaphores + guards.at(position)) : 0;
+    u32 seen = position < guards.count()
+                   ? Backend::load_acquire(input.semaphores + guards.at(position))
+                   : 0;
     const u32 run = Backend::from_first(static_cast<u32>(claim_ >> 32), by);
     while (position < guards.count()) {
       const u32 semaphore = guards.at(position);
       const u32 wanted = wanted_in_run(run, input.policy.posts_expected(semaphore));
       if (!reached(seen, wanted)) [[unlikely]]
-        Backend::spin(link, input.semaphores + semaphore,
-                      {0, link.stage, static_cast<u32>(Input::operand), tile, semaphore, seen, wanted});
+        Backend::spin(
+            link, input.semaphores + semaphore,
+            {0, link.stage, static_cast<u32>(Input::operand), tile, semaphore, seen, wanted});
       position += lanes;
-      if (position < guards.count()) seen = Backend::load_acquire(input.semaphores + guards.at(position));
+      if (position < guards.count())
+        seen = Backend::load_acquire(input.semaphores + guards.at(position));
     }
   }
 

@@ -63,7 +63,8 @@ TEST(Synthetic, ExecutedAndPredictedTimesAreTheSame) {
     synthetic_problem problem;
     problem.stages = 3;
     problem.tile_us = 4;
-    const synthetic_row executed = synthetic_on_virtual_gpu(problem, variant, sim::find_gpu("H200"));
+    const synthetic_row executed =
+        synthetic_on_virtual_gpu(problem, variant, sim::find_gpu("H200"));
     EXPECT_EQ(executed.wrong_runs, 0u) << variant.name();
     if (executed.us > 0) {
       EXPECT_DOUBLE_EQ(executed.us, predicted_us(problem, variant, sim::find_gpu("H200")))

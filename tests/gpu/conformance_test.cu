@@ -31,8 +31,8 @@ struct variant {
   stage_options consumer{};
 };
 
-const row_dependence gemm_reads{{700, 900}, {64, 128}, 128, 32, 9, 1, 1};        // unequal heights, tails
-const row_dependence split_reads{{300, 600}, {128, 64}, 64, 32, 5, 3, 2};        // split-K on both sides
+const row_dependence gemm_reads{{700, 900}, {64, 128}, 128, 32, 9, 1, 1}; // unequal heights, tails
+const row_dependence split_reads{{300, 600}, {128, 64}, 64, 32, 5, 3, 2}; // split-K on both sides
 const tile_dependence residual_reads{{500, 600}, {96, 64}, {64, 160}, 1, 1};
 const strided_dependence attention_reads{{24, 36, 1}, 12};
 const grid_dependence softmax_reads{{12, 12, 1}, {10, 10, 1}};
@@ -40,12 +40,13 @@ const conv2d_dependence conv_reads{3, 14, 14, 96, 3, 3, 1, 1, 1, {32, 48}, 24, 3
 const conv2d_dependence strided_conv_reads{2, 17, 19, 64, 5, 5, 2, 2, 1, {40, 32}, 16, 2, 32};
 
 /// Producer -> consumer, twice as many runs as one needs to see a counter that is off.
-template <tile_source Source = tile_source::block_index, class ProducerOrder, class ConsumerOrder, class Policy,
-          class Dependence>
+template <tile_source Source = tile_source::block_index, class ProducerOrder, class ConsumerOrder,
+          class Policy, class Dependence>
 void expect_exact(ProducerOrder producer_order, ConsumerOrder consumer_order, const Policy& policy,
                   const Dependence& reads_of, variant how) {
   using producer_stage = CuStage<ProducerOrder, inputs<>, outputs<Policy>, Source>;
-  using consumer_stage = CuStage<ConsumerOrder, inputs<reads<0, Policy, Dependence>>, outputs<>, Source>;
+  using consumer_stage =
+      CuStage<ConsumerOrder, inputs<reads<0, Policy, Dependence>>, outputs<>, Source>;
   const tile_extent from = reads_of.producer(), to = reads_of.consumer();
   words seed(1), middle(from.count() * lane_words), out(to.count() * lane_words);
   CuSync chain({.mode = how.mode, .spin_limit = std::chrono::seconds(4)});
@@ -57,7 +58,9 @@ void expect_exact(ProducerOrder producer_order, ConsumerOrder consumer_order, co
   chain.prepare();
   const sum_arguments first{.seed = seed.data(), .out = middle.data(), .sleep_ns = 20'000};
   const sum_arguments second{.seed = seed.data(), .a = middle.data(), .out = out.data()};
-  const auto enqueue = [&](cudaStream_t stream) { chain.launch(stream, produce(first), consume(second)); };
+  const auto enqueue = [&](cudaStream_t stream) {
+    chain.launch(stream, produce(first), consume(second));
+  };
   stream user;
   std::optional<graph> captured;
   if (how.captured) captured.emplace(enqueue);
@@ -71,7 +74,8 @@ void expect_exact(ProducerOrder producer_order, ConsumerOrder consumer_order, co
     else
       enqueue(user);
     chain.synchronize(user);
-    ASSERT_EQ(out.read(), next_stage_words(first_stage_words(from, run * 1000), reads_of)) << "run " << run;
+    ASSERT_EQ(out.read(), next_stage_words(first_stage_words(from, run * 1000), reads_of))
+        << "run " << run;
   }
 }
 
@@ -91,12 +95,18 @@ protected:
   variant how() const { return {std::get<0>(GetParam()), std::get<1>(GetParam())}; }
 };
 
-TEST_P(Conformance, RowSync) { expect_exact_in_every_order(derive<RowSync>(gemm_reads), gemm_reads, how()); }
-TEST_P(Conformance, TileSync) { expect_exact_in_every_order(derive<TileSync>(gemm_reads), gemm_reads, how()); }
+TEST_P(Conformance, RowSync) {
+  expect_exact_in_every_order(derive<RowSync>(gemm_reads), gemm_reads, how());
+}
+TEST_P(Conformance, TileSync) {
+  expect_exact_in_every_order(derive<TileSync>(gemm_reads), gemm_reads, how());
+}
 TEST_P(Conformance, BatchedRowSync) {
   expect_exact_in_every_order(BatchedRowSync{gemm_reads.producer(), 3}, gemm_reads, how());
 }
-TEST_P(Conformance, GridSync) { expect_exact_in_every_order(derive<GridSync>(gemm_reads), gemm_reads, how()); }
+TEST_P(Conformance, GridSync) {
+  expect_exact_in_every_order(derive<GridSync>(gemm_reads), gemm_reads, how());
+}
 TEST_P(Conformance, SplitKPostsEverySlice) {
   expect_exact_in_every_order(derive<RowSync>(split_reads), split_reads, how());
   expect_exact_in_every_order(derive<TileSync>(split_reads), split_reads, how());
@@ -119,10 +129,12 @@ TEST_P(Conformance, BlocksThatTakeSeveralTiles) {
   variant persistent = how();
   persistent.producer.blocks = 10;
   persistent.consumer.blocks = 7;
-  expect_exact<tile_source::counter>(RowMajor{}, RowMajor{}, derive<RowSync>(gemm_reads), gemm_reads, persistent);
+  expect_exact<tile_source::counter>(RowMajor{}, RowMajor{}, derive<RowSync>(gemm_reads),
+                                     gemm_reads, persistent);
 }
 TEST_P(Conformance, TilesClaimedFromTheCounter) {
-  expect_exact<tile_source::counter>(RowMajor{}, RowMajor{}, derive<TileSync>(gemm_reads), gemm_reads, how());
+  expect_exact<tile_source::counter>(RowMajor{}, RowMajor{}, derive<TileSync>(gemm_reads),
+                                     gemm_reads, how());
 }
 TEST_P(Conformance, GridsRoundedUp) {
   variant rounded = how();
@@ -149,7 +161,8 @@ struct ParitySync {
     return (producer.rows + 1 - semaphore) / 2 * producer.cols * producer.slices;
   }
   CUSYNC_HOST_DEVICE constexpr semaphore_range guards(tile_range range) const {
-    return {range.rows() == 1 ? range.row_begin % 2 : 0, 1, 0, range.rows() < 2 ? range.rows() : 2, 1};
+    return {range.rows() == 1 ? range.row_begin % 2 : 0, 1, 0, range.rows() < 2 ? range.rows() : 2,
+            1};
   }
   friend constexpr bool operator==(ParitySync, ParitySync) = default;
 };
@@ -166,7 +179,8 @@ TEST_P(Conformance, PolicyAndOrderOfOnesOwn) {
 }
 
 TEST(ConformanceSerial, NoSync) {
-  expect_exact(RowMajor{}, RowMajor{}, derive<NoSync>(gemm_reads), gemm_reads, {launch_mode::serial});
+  expect_exact(RowMajor{}, RowMajor{}, derive<NoSync>(gemm_reads), gemm_reads,
+               {launch_mode::serial});
 }
 
 /// head -> left, right -> join, the join reading both; and a stage without tiles in between.
@@ -176,12 +190,16 @@ void expect_diamond_exact(launch_mode mode) {
   const row_dependence row{{21, 9}, {1, 1}, 1, 1, 9};
   const grid_dependence all{grid, grid};
   using head_stage = CuStage<RowMajor, inputs<>, outputs<RowSync, GridSync, TileSync>>;
-  using left_stage = CuStage<RowMajor, inputs<reads<0, RowSync, row_dependence>>, outputs<TileSync>>;
-  using right_stage = CuStage<ColumnMajor, inputs<reads<0, GridSync, grid_dependence>>, outputs<RowSync>>;
-  using join_stage = CuStage<RowMajor, inputs<reads<0, TileSync, tile_dependence>, reads<1, RowSync, row_dependence>>,
-                             outputs<>>;
-  words seed(1), head_out(189 * lane_words), left_out(189 * lane_words), right_out(189 * lane_words),
-      join_out(189 * lane_words);
+  using left_stage =
+      CuStage<RowMajor, inputs<reads<0, RowSync, row_dependence>>, outputs<TileSync>>;
+  using right_stage =
+      CuStage<ColumnMajor, inputs<reads<0, GridSync, grid_dependence>>, outputs<RowSync>>;
+  using join_stage =
+      CuStage<RowMajor,
+              inputs<reads<0, TileSync, tile_dependence>, reads<1, RowSync, row_dependence>>,
+              outputs<>>;
+  words seed(1), head_out(189 * lane_words), left_out(189 * lane_words),
+      right_out(189 * lane_words), join_out(189 * lane_words);
   CuSync chain({.mode = mode, .spin_limit = std::chrono::seconds(4)});
   auto& join = chain.stage<join_stage>("join", grid, RowMajor{}); // declared first, launched last
   auto& head = chain.stage<head_stage>("head", grid, RowMajor{});
@@ -199,8 +217,7 @@ void expect_diamond_exact(launch_mode mode) {
   for (u32 run = 0; run < 50; ++run) {
     for (words* each : {&head_out, &left_out, &right_out, &join_out}) each->poison(user);
     seed.set(run, user);
-    chain.launch(user,
-                 run_head({.seed = seed.data(), .out = head_out.data(), .sleep_ns = 10'000}),
+    chain.launch(user, run_head({.seed = seed.data(), .out = head_out.data(), .sleep_ns = 10'000}),
                  run_left({.a = head_out.data(), .out = left_out.data(), .sleep_ns = 5'000}),
                  run_right({.a = head_out.data(), .out = right_out.data()}),
                  run_join({.a = left_out.data(), .b = right_out.data(), .out = join_out.data()}));

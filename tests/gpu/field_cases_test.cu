@@ -33,8 +33,7 @@ public:
     u32 shared_bytes = 0;
   };
 
-  line(shape size, chain_options options)
-      : size_(size), seed_(1), chain_(options) {
+  line(shape size, chain_options options) : size_(size), seed_(1), chain_(options) {
     const row_dependence row = this->row();
     head* first = &chain_.template stage<head>("stage 0", grid(), RowMajor{});
     bind(*first);
@@ -45,7 +44,8 @@ public:
       bind(next);
       ahead = &next;
     }
-    tail& last = chain_.template stage<tail>("stage " + std::to_string(size.stages - 1), grid(), RowMajor{});
+    tail& last =
+        chain_.template stage<tail>("stage " + std::to_string(size.stages - 1), grid(), RowMajor{});
     depend(first, ahead, last, row);
     bind(last);
   }
@@ -80,7 +80,8 @@ private:
   using body = CuStage<RowMajor, read, outputs<Policy>>;
   using tail = CuStage<RowMajor, read, outputs<>>;
 
-  template <class Stage> void depend(head* first, body* ahead, Stage& next, const row_dependence& row) {
+  template <class Stage>
+  void depend(head* first, body* ahead, Stage& next, const row_dependence& row) {
     if (ahead == nullptr)
       chain_.template dependency<Policy>(*first, next, A, row);
     else
@@ -92,10 +93,11 @@ private:
     outs_.push_back(std::make_unique<words>(grid().count() * lane_words));
     arguments_.push_back(std::make_unique<sum_arguments>(
         sum_arguments{.seed = seed_.data(), .a = in, .out = outs_.back()->data()}));
-    make_calls_.push_back([kernel, arguments = arguments_.back().get()]() -> std::unique_ptr<stage_call> {
-      using call = decltype(kernel(*arguments));
-      return std::make_unique<call>(kernel(*arguments));
-    });
+    make_calls_.push_back(
+        [kernel, arguments = arguments_.back().get()]() -> std::unique_ptr<stage_call> {
+          using call = decltype(kernel(*arguments));
+          return std::make_unique<call>(kernel(*arguments));
+        });
   }
 
   shape size_;
@@ -310,7 +312,8 @@ TEST(FieldCase8, NeverStaleInAHundredThousandRuns) {
 // --- 12: a trigger is not data --------------------------------------------------------------------
 
 TEST(FieldCase12, TriggerDoesNotMeanThatDataIsReady) {
-  line<> chain({.rows = 4, .cols = 4}, in_mode(launch_mode::pdl)); // all blocks are resident at once
+  line<> chain({.rows = 4, .cols = 4},
+               in_mode(launch_mode::pdl)); // all blocks are resident at once
   chain.arguments(0).sleep_ns = 100'000;
   expect_runs_exact(chain, 20);
 }
@@ -389,7 +392,8 @@ TEST(FieldCase13, KernelBehindTheChainSeesAllOfIt) {
       config.stream = user;
       config.attrs = &attribute;
       config.numAttrs = early ? 1 : 0;
-      ok(cudaLaunchKernelEx(&config, copy_behind, static_cast<const u32*>(late.data()), copy.data(), middle.data()));
+      ok(cudaLaunchKernelEx(&config, copy_behind, static_cast<const u32*>(late.data()), copy.data(),
+                            middle.data()));
       ok(cudaStreamSynchronize(user));
       ASSERT_EQ(copy.read(), std::vector<u32>(rows, 17)) << "early " << early << ", run " << run;
     }
@@ -405,7 +409,8 @@ u32 programmatic_edges(cudaGraph_t graph) {
   std::vector<cudaGraphEdgeData> data(count);
   ok(cudaGraphGetEdges(graph, from.data(), to.data(), data.data(), &count));
   u32 programmatic = 0;
-  for (const cudaGraphEdgeData& edge : data) programmatic += edge.type == cudaGraphDependencyTypeProgrammatic;
+  for (const cudaGraphEdgeData& edge : data)
+    programmatic += edge.type == cudaGraphDependencyTypeProgrammatic;
   return programmatic;
 }
 
@@ -573,9 +578,11 @@ TEST(FieldCase22, OrderedInTheUsersStreamLikeOneKernel) {
     for (u32 run = 1; run < 20; ++run) {
       fill<<<1, 1, 0, user>>>(chain.seed(), run, 5'000'000);
       chain.launch(user);
-      ok(cudaMemcpyAsync(kept.data(), chain.out(1).data(), count * sizeof(u32), cudaMemcpyDeviceToDevice, user));
+      ok(cudaMemcpyAsync(kept.data(), chain.out(1).data(), count * sizeof(u32),
+                         cudaMemcpyDeviceToDevice, user));
       fill<<<1, 1, 0, user>>>(chain.seed(), 0xdead, 0);
-      for (u32 stage = 0; stage < 2; ++stage) overwrite_all<<<1, 256, 0, user>>>(chain.out(stage).data(), count);
+      for (u32 stage = 0; stage < 2; ++stage)
+        overwrite_all<<<1, 256, 0, user>>>(chain.out(stage).data(), count);
       ok(cudaStreamSynchronize(user));
       ASSERT_EQ(kept.read(), chain.expected(run)) << name_of(mode) << " run " << run;
     }
@@ -660,8 +667,10 @@ TEST(FieldCase29, RefusedBeforeAnythingIsLaunched) {
   EXPECT_THROW(chain.stage<stage_type>("large", {65536, 32768, 2}, RowMajor{}), invalid_argument);
   auto& stage = chain.stage<stage_type>("stage", {2, 2, 1}, RowMajor{});
   EXPECT_THROW(chain.kernel(stage, sum_kernel<gpu_ref<stage_type>>, dim3(2048)), invalid_argument);
-  EXPECT_THROW(chain.kernel(stage, sum_kernel<gpu_ref<stage_type>>, dim3(32), 300 * 1024), invalid_argument);
-  EXPECT_THROW(chain.launch(nullptr, std::vector<const stage_call*>{}), invalid_argument); // no kernel
+  EXPECT_THROW(chain.kernel(stage, sum_kernel<gpu_ref<stage_type>>, dim3(32), 300 * 1024),
+               invalid_argument);
+  EXPECT_THROW(chain.launch(nullptr, std::vector<const stage_call*>{}),
+               invalid_argument); // no kernel
 }
 
 TEST(FieldCase29, GridsBeyondWhatAGridDimensionHolds) {
@@ -693,7 +702,8 @@ TEST(FieldCase29, StageWithoutTilesIsNotWaitedFor) {
 // --- 32: only some warps wait and post ---------------------------------------------------------------
 
 /// Warp 1 loads, warp 2 stores and posts; the block is (32, 8, 1).
-template <class Stage> __global__ void warp_roles(const u32* seed, const u32* in, u32* out, Stage stage) {
+template <class Stage>
+__global__ void warp_roles(const u32* seed, const u32* in, u32* out, Stage stage) {
   __shared__ u32 row, valid, value;
   const u32 warp = threadIdx.y;
   if (warp == 1) stage.start(by_warp{});
@@ -721,12 +731,15 @@ TEST(FieldCase32, WarpsWithRoles) {
   const u32 rows = 300;
   const row_dependence row{{rows, 1}, {1, 1}, 1, 1, 1};
   using producer_stage = CuStage<RowMajor, inputs<>, outputs<RowSync>, tile_source::counter>;
-  using consumer_stage = CuStage<RowMajor, inputs<reads<0, RowSync, row_dependence>>, outputs<>, tile_source::counter>;
+  using consumer_stage =
+      CuStage<RowMajor, inputs<reads<0, RowSync, row_dependence>>, outputs<>, tile_source::counter>;
   for (const launch_mode mode : overlapping)
     for (const u32 blocks : {rows, 20u}) {
       CuSync chain(in_mode(mode));
-      auto& producer = chain.stage<producer_stage>("producer", {rows, 1, 1}, RowMajor{}, {.blocks = blocks});
-      auto& consumer = chain.stage<consumer_stage>("consumer", {rows, 1, 1}, RowMajor{}, {.blocks = blocks});
+      auto& producer =
+          chain.stage<producer_stage>("producer", {rows, 1, 1}, RowMajor{}, {.blocks = blocks});
+      auto& consumer =
+          chain.stage<consumer_stage>("consumer", {rows, 1, 1}, RowMajor{}, {.blocks = blocks});
       chain.dependency<RowSync>(producer, consumer, A, row);
       auto produce = chain.kernel(producer, warp_roles<gpu_ref<producer_stage>>, dim3(32, 8, 1));
       auto consume = chain.kernel(consumer, warp_roles<gpu_ref<consumer_stage>>, dim3(32, 8, 1));
@@ -735,7 +748,8 @@ TEST(FieldCase32, WarpsWithRoles) {
       for (u32 run = 0; run < 200; ++run) {
         middle.poison(user);
         seed.set(run, user);
-        chain.launch(user, produce(seed.data(), nullptr, middle.data()), consume(nullptr, middle.data(), out.data()));
+        chain.launch(user, produce(seed.data(), nullptr, middle.data()),
+                     consume(nullptr, middle.data(), out.data()));
         chain.synchronize(user);
         ASSERT_EQ(out.read(), std::vector<u32>(rows, run + 1)) << name_of(mode) << " run " << run;
       }
@@ -745,7 +759,8 @@ TEST(FieldCase32, WarpsWithRoles) {
 // --- 33: waits that are never answered ---------------------------------------------------------------
 
 /// As `sum_kernel`, but tile (5, 0) is never posted while `*silent` is set.
-template <class Stage> __global__ void silent_tile(const u32* silent, u64 sleep, u32* out, Stage stage) {
+template <class Stage>
+__global__ void silent_tile(const u32* silent, u64 sleep, u32* out, Stage stage) {
   stage.start();
   while (auto tile = stage.tile()) {
     if constexpr (Stage::declares(A)) stage.wait_all(A, *tile);
@@ -772,7 +787,8 @@ struct silent_chain {
       : chain({.mode = mode, .spin_limit = limit}),
         producer(chain.stage<producer_stage>("producer", {rows, 1, 1}, RowMajor{})),
         consumer(chain.stage<consumer_stage>("consumer", {rows, 1, 1}, RowMajor{})),
-        produce_(bind()), consume_(chain.kernel(consumer, silent_tile<gpu_ref<consumer_stage>>, 32)) {}
+        produce_(bind()),
+        consume_(chain.kernel(consumer, silent_tile<gpu_ref<consumer_stage>>, 32)) {}
 
   void launch() {
     chain.launch(user, produce_(silent.data(), sleep, middle.data()),
@@ -873,7 +889,8 @@ TEST(Launch, FailedConsumerLeavesTheChainUsable) {
         chain.launch(user, produce(silent.data(), u64{0}, middle.data()), consume(out.data()));
         FAIL() << "an odd grid of a cluster of two was launched";
       } catch (const cuda_error& failed) {
-        EXPECT_NE(std::string(failed.what()).find("'consumer'"), std::string::npos) << failed.what();
+        EXPECT_NE(std::string(failed.what()).find("'consumer'"), std::string::npos)
+            << failed.what();
       }
       ok(cudaStreamSynchronize(user)); // nothing hangs, nothing sticks
       ok(cudaGetLastError());

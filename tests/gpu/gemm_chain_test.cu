@@ -75,8 +75,10 @@ template <class Config, class Policy> void expect_pair_exact(pair_shape shape, l
   auto& consumer = chain.stage<consumer_stage>("gemm 2", gemm_grid(m, hidden, tile), RowMajor{});
   chain.dependency<Policy>(producer, consumer, gemm_a,
                            gemm_reads(m, hidden, columns, tile, {tile.m, tile.n}));
-  auto gemm1 = chain.kernel(producer, gemm<Config, gpu_ref<producer_stage>>, Config::threads, Config::shared_bytes);
-  auto gemm2 = chain.kernel(consumer, gemm<Config, gpu_ref<consumer_stage>>, Config::threads, Config::shared_bytes);
+  auto gemm1 = chain.kernel(producer, gemm<Config, gpu_ref<producer_stage>>, Config::threads,
+                            Config::shared_bytes);
+  auto gemm2 = chain.kernel(consumer, gemm<Config, gpu_ref<consumer_stage>>, Config::threads,
+                            Config::shared_bytes);
   stream user;
   for (int run = 0; run < 3; ++run) {
     middle.poison();
@@ -94,7 +96,8 @@ template <class Config, class Policy> void expect_pair_exact(pair_shape shape, l
   for (std::size_t i = 0; i < rows.size(); ++i)
     for (u32 col = 0; col < columns; ++col)
       middle_rows[i * columns + col] = half(static_cast<float>(reference_middle.value(i, col)));
-  const gemm_reference expected({middle_rows.data(), w2.data(), nullptr, static_cast<u32>(rows.size()), hidden, columns});
+  const gemm_reference expected(
+      {middle_rows.data(), w2.data(), nullptr, static_cast<u32>(rows.size()), hidden, columns});
   const std::vector<half> got = out.read();
   for (std::size_t i = 0; i < rows.size(); ++i)
     for (u32 col = 0; col < hidden; ++col)
@@ -106,8 +109,8 @@ template <class Config, class Policy> void expect_pair_exact(pair_shape shape, l
 class FieldCase28 : public testing::TestWithParam<launch_mode> {};
 
 TEST_P(FieldCase28, EveryBatchSizeAroundATile) {
-  for (const u32 m : {1u, 2u, 63u, 64u, 65u, 127u, 128u, 129u, 191u, 200u, 255u, 256u, 257u, 511u, 512u, 513u,
-                      1023u, 1024u, 1025u, 2047u, 2048u, 2049u}) {
+  for (const u32 m : {1u,   2u,   63u,  64u,  65u,  127u,  128u,  129u,  191u,  200u,  255u,
+                      256u, 257u, 511u, 512u, 513u, 1023u, 1024u, 1025u, 2047u, 2048u, 2049u}) {
     expect_pair_exact<gemm_128x128x32<>, TileSync>({m, 264, 576}, GetParam());
     expect_pair_exact<gemm_64x64x64<load_order::wait_first>, RowSync>({m, 264, 576}, GetParam());
   }
@@ -116,13 +119,15 @@ TEST_P(FieldCase28, EveryBatchSizeAroundATile) {
 TEST_P(FieldCase28, WidthsAroundATile) {
   for (const u32 columns : {8u, 120u, 128u, 136u, 576u})
     for (const u32 hidden : {24u, 32u, 40u, 120u, 128u, 136u}) {
-      expect_pair_exact<gemm_128x128x32<load_order::wait_first>, TileSync>({300, hidden, columns}, GetParam());
+      expect_pair_exact<gemm_128x128x32<load_order::wait_first>, TileSync>({300, hidden, columns},
+                                                                           GetParam());
       expect_pair_exact<gemm_128x128x32<>, RowSync>({300, hidden, columns}, GetParam());
     }
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, FieldCase28,
-                         testing::Values(launch_mode::serial, launch_mode::pdl, launch_mode::streams),
+                         testing::Values(launch_mode::serial, launch_mode::pdl,
+                                         launch_mode::streams),
                          [](const auto& info) { return std::string(name_of(info.param)); });
 
 } // namespace

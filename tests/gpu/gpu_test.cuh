@@ -33,7 +33,9 @@ public:
   words& operator=(const words&) = delete;
 
   u32* data() const { return data_; }
-  void poison(cudaStream_t stream) { ok(cudaMemsetAsync(data_, 0xff, count_ * sizeof(u32), stream)); }
+  void poison(cudaStream_t stream) {
+    ok(cudaMemsetAsync(data_, 0xff, count_ * sizeof(u32), stream));
+  }
   void set(u32 value, cudaStream_t stream) {
     ok(cudaMemcpyAsync(data_, &value, sizeof value, cudaMemcpyHostToDevice, stream));
     ok(cudaStreamSynchronize(stream));
@@ -149,7 +151,8 @@ template <class Stage> __global__ void sum_kernel(sum_arguments arguments, Stage
     const bool sleepy = at / lane_words % 3 == 1;
     if (arguments.sleep_ns != 0 && sleepy) sleep_ns(arguments.sleep_ns);
     if (threadIdx.x < lane_words) arguments.out[at + threadIdx.x] = value;
-    if (arguments.visits != nullptr && threadIdx.x == 0) atomicAdd(arguments.visits + at / lane_words, 1u);
+    if (arguments.visits != nullptr && threadIdx.x == 0)
+      atomicAdd(arguments.visits + at / lane_words, 1u);
     stage.post(*tile);
   }
 }

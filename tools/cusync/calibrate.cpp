@@ -30,8 +30,10 @@ std::vector<synthetic_request> calibration_requests() {
   synthetic_request graphs;
   graphs.problems = problems({11, 22, 53}, {2, 7});
   graphs.variants = {
-      {sync_kind::stream, launch_mode::serial}, {sync_kind::grid, launch_mode::pdl},
-      {sync_kind::row, launch_mode::pdl},       {sync_kind::tile, launch_mode::pdl},
+      {sync_kind::stream, launch_mode::serial},
+      {sync_kind::grid, launch_mode::pdl},
+      {sync_kind::row, launch_mode::pdl},
+      {sync_kind::tile, launch_mode::pdl},
       {sync_kind::row, launch_mode::pdl, false, true},
   };
   graphs.eager = false;
@@ -66,7 +68,8 @@ sim::gpu moved(sim::gpu gpu, std::size_t constant, double ns) {
 }
 
 /// The errors' change a nanosecond of one constant, over a span that smooths the model's corners.
-vector slope_of(const sim::gpu& gpu, std::size_t constant, const std::vector<synthetic_row>& measured) {
+vector slope_of(const sim::gpu& gpu, std::size_t constant,
+                const std::vector<synthetic_row>& measured) {
   constexpr double span = 100;
   const sim::gpu below = moved(gpu, constant, -span), above = moved(gpu, constant, span);
   const auto field = gpu_constants[constant].field;
@@ -137,7 +140,8 @@ bool improve(sim::gpu& gpu, vector& errors, const std::vector<synthetic_row>& me
   for (double damping = 1e-3; damping < 1e3; damping *= 10) {
     const vector step = solve(model.normal(damping), right);
     sim::gpu tried = gpu;
-    for (std::size_t i = 0; i < step.size(); ++i) tried = moved(tried, model.constants[i], std::round(step[i]));
+    for (std::size_t i = 0; i < step.size(); ++i)
+      tried = moved(tried, model.constants[i], std::round(step[i]));
     const vector tried_errors = errors_of(tried, measured);
     if (sum_of_squares(tried_errors) >= sum_of_squares(errors) * 0.9999) continue;
     gpu = tried;
@@ -148,7 +152,8 @@ bool improve(sim::gpu& gpu, vector& errors, const std::vector<synthetic_row>& me
 }
 
 /// How far each constant can be off, were the errors noise.
-vector deviations(const sim::gpu& gpu, const vector& errors, const std::vector<synthetic_row>& measured) {
+vector deviations(const sim::gpu& gpu, const vector& errors,
+                  const std::vector<synthetic_row>& measured) {
   vector deviation(std::size(gpu_constants), -1.0);
   const linearised model(gpu, measured);
   const std::size_t n = model.slopes.size();
@@ -157,7 +162,8 @@ vector deviations(const sim::gpu& gpu, const vector& errors, const std::vector<s
   for (std::size_t i = 0; i < n; ++i) {
     vector unit(n);
     unit[i] = 1;
-    deviation[model.constants[i]] = std::sqrt(std::abs(solve(model.normal(1e-9), unit)[i]) * variance);
+    deviation[model.constants[i]] =
+        std::sqrt(std::abs(solve(model.normal(1e-9), unit)[i]) * variance);
   }
   return deviation;
 }

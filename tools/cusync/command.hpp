@@ -39,7 +39,7 @@ struct workload {
 
 /// Parses the command line and does what it says. Returns the exit status; 2 where the command line is
 /// wrong, which one line on stderr then says.
-int run_command_line(int argc, char** argv, const std::vector<workload>& workloads, const std::string& version,
-                     const char* examples);
+int run_command_line(int argc, char** argv, const std::vector<workload>& workloads,
+                     const std::string& version, const char* examples);
 
 } // namespace cusync::cli

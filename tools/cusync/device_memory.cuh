@@ -30,12 +30,14 @@ public:
     check(cudaMemsetAsync(data_, byte, bytes(), stream), "fill memory on the GPU");
   }
   void write(const T& first, cudaStream_t stream) const {
-    check(cudaMemcpyAsync(data_, &first, sizeof first, cudaMemcpyHostToDevice, stream), "copy to the GPU");
+    check(cudaMemcpyAsync(data_, &first, sizeof first, cudaMemcpyHostToDevice, stream),
+          "copy to the GPU");
   }
   /// Waits for `stream`.
   std::vector<T> read(cudaStream_t stream) const {
     std::vector<T> copy(count_);
-    check(cudaMemcpyAsync(copy.data(), data_, bytes(), cudaMemcpyDeviceToHost, stream), "copy from the GPU");
+    check(cudaMemcpyAsync(copy.data(), data_, bytes(), cudaMemcpyDeviceToHost, stream),
+          "copy from the GPU");
     check(cudaStreamSynchronize(stream), "wait for the GPU");
     return copy;
   }
@@ -47,7 +49,9 @@ private:
 
 class gpu_stream {
 public:
-  gpu_stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "create a stream"); }
+  gpu_stream() {
+    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "create a stream");
+  }
   ~gpu_stream() { cudaStreamDestroy(stream_); }
   gpu_stream(const gpu_stream&) = delete; // owns
   gpu_stream& operator=(const gpu_stream&) = delete;

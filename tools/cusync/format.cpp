@@ -5,6 +5,8 @@
 
 namespace cusync::cli {
 
-std::string vformatted(fmt::string_view text, fmt::format_args args) { return fmt::vformat(text, args); }
+std::string vformatted(fmt::string_view text, fmt::format_args args) {
+  return fmt::vformat(text, args);
+}
 
 } // namespace cusync::cli

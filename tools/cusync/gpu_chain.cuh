@@ -41,7 +41,7 @@ struct gpu_launch {
   std::function<void(cudaStream_t)> settle = [](cudaStream_t) {};
   launch_mode mode = launch_mode::serial;
   std::string reason{}; ///< Why the mode is another one than asked for.
-  bool proved = true; ///< Of W.
+  bool proved = true;   ///< Of W.
 };
 
 /// A prepared chain as a launch. W is proved where the gate before the last stage is left out.
@@ -49,8 +49,8 @@ inline gpu_launch launch_of(const std::shared_ptr<gpu_chain>& chain) {
   CuSync& inside = chain->chain();
   inside.prepare();
   return {[chain](cudaStream_t stream) { chain->launch(stream); },
-          [chain](cudaStream_t stream) { chain->chain().synchronize(stream); }, inside.mode(), inside.mode_reason(),
-          inside.gate_skipped(*inside.stages().back())};
+          [chain](cudaStream_t stream) { chain->chain().synchronize(stream); }, inside.mode(),
+          inside.mode_reason(), inside.gate_skipped(*inside.stages().back())};
 }
 
 } // namespace cusync::cli

@@ -72,9 +72,10 @@ facts gpu_facts() {
   check(cudaRuntimeGetVersion(&runtime), "read CUDA's version");
   check(cudaDeviceGetAttribute(&khz, cudaDevAttrClockRate, device), "read the GPU's clock");
   return {
-      {"card", std::string(gpu.name) + ", " + std::to_string(gpu.multiProcessorCount) + " SMs, sm_" +
-                   std::to_string(gpu.major) + std::to_string(gpu.minor)},
-      {"driver", "for CUDA " + version_text(driver) + "; built with " + version_text(runtime)},
+      {"card", std::string(gpu.name) + ", " + std::to_string(gpu.multiProcessorCount) +
+                   " SMs, sm_" + std::to_string(gpu.major) + std::to_string(gpu.minor)},
+      {"driver", driver_version() + " for CUDA " + version_text(driver) + "; built with CUDA " +
+                     version_text(runtime)},
       {"clocks", value_or_dash(khz * 1e-3, " MHz") + " nominal, SM limit " +
                      value_or_dash(sm_clock_limit_mhz(), " MHz") + ", now " +
                      value_or_dash(sm_clock_mhz(), " MHz") + ", power limit " +

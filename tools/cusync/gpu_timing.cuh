@@ -21,7 +21,9 @@ namespace cusync::cli {
 /// How a contender is launched while it is checked and timed.
 enum class launch_form { eager, graph };
 
-constexpr const char* name_of(launch_form form) { return form == launch_form::eager ? "eager" : "graph"; }
+constexpr const char* name_of(launch_form form) {
+  return form == launch_form::eager ? "eager" : "graph";
+}
 
 /// One way to do the work: `enqueue` puts one run into a stream.
 struct contender {
@@ -43,14 +45,16 @@ public:
   burst& operator=(const burst&) = delete;
 
   void launch(cudaStream_t stream) const {
-    if (graph_ != nullptr) return check(cudaGraphLaunch(graph_, stream), of_.name + ": launch a graph");
+    if (graph_ != nullptr)
+      return check(cudaGraphLaunch(graph_, stream), of_.name + ": launch a graph");
     for (u32 run = 0; run < runs_; ++run) of_.enqueue(stream);
   }
 
 private:
   void capture(cudaStream_t stream) {
     cudaGraph_t graph = nullptr;
-    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), of_.name + ": begin a capture");
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
+          of_.name + ": begin a capture");
     try {
       for (u32 run = 0; run < runs_; ++run) of_.enqueue(stream);
     } catch (...) {
@@ -125,13 +129,14 @@ private:
 
 /// Times all contenders in turn (A B C A B C ...): the card's clock moves with its load, so times from
 /// different moments do not compare. Each sample is the mean of `runs` runs back to back.
-inline std::vector<timing> time_interleaved(const std::vector<contender>& contenders, u32 samples, u32 runs,
-                                            progress* bar = nullptr) {
+inline std::vector<timing> time_interleaved(const std::vector<contender>& contenders, u32 samples,
+                                            u32 runs, progress* bar = nullptr) {
   constexpr u32 warm_up = 3;
   const gpu_stream stream;
   stopwatch watch;
   std::vector<std::unique_ptr<burst>> bursts;
-  for (const contender& each : contenders) bursts.push_back(std::make_unique<burst>(each, runs, stream));
+  for (const contender& each : contenders)
+    bursts.push_back(std::make_unique<burst>(each, runs, stream));
   std::vector<timing> times(contenders.size());
   for (u32 sample = 0; sample < warm_up + samples; ++sample)
     for (std::size_t i = 0; i < contenders.size(); ++i) {
@@ -149,18 +154,22 @@ inline std::vector<timing> time_interleaved(const std::vector<contender>& conten
 }
 
 /// Steps that `time_interleaved` reports.
-inline std::size_t timing_steps(std::size_t contenders, u32 samples) { return contenders * (samples + 3); }
+inline std::size_t timing_steps(std::size_t contenders, u32 samples) {
+  return contenders * (samples + 3);
+}
 
 /// Runs that make a sample last about two milliseconds; one is timed to know.
 inline u32 runs_a_sample(const contender& of) {
-  const double us = time_interleaved({{of.name, of.enqueue, launch_form::eager}}, 1, 1).front().median();
+  const double us =
+      time_interleaved({{of.name, of.enqueue, launch_form::eager}}, 1, 1).front().median();
   return static_cast<u32>(std::max(1.0, std::min(20.0, 2000 / us)));
 }
 
 /// Runs a contender `checks` times, one at a time, and counts the runs that are wrong: `before(i)`
 /// poisons, `wrong(i)` looks.
 template <class Before, class Wrong>
-u32 wrong_runs(const contender& of, u32 checks, cudaStream_t stream, const Before& before, const Wrong& wrong) {
+u32 wrong_runs(const contender& of, u32 checks, cudaStream_t stream, const Before& before,
+               const Wrong& wrong) {
   const burst once(of, 1, stream);
   u32 count = 0;
   for (u32 i = 0; i < checks; ++i) {

@@ -8,8 +8,8 @@ namespace {
 
 // --- a post and a wait alone ------------------------------------------------------------------------
 
-/// The views of two stages that wait for each other. No chain would take such a cycle; two blocks that
-/// are resident together can execute it.
+/// The view of a stage that waits for itself. No chain would take such a cycle; two blocks that are
+/// resident together can execute it.
 using ping_stage = synthetic_stage<RowSync, tile_source::block_index>::ref<cuda_backend>;
 
 constexpr u32 rounds = 4096; ///< Each on a semaphore of its own.
@@ -23,21 +23,7 @@ __device__ u64 now_ns() {
   return now;
 }
 
-/// Block 0 measures; where there is a block 1, it answers each post with one.
-__global__ void __launch_bounds__(block_threads) move(motion what, ping_stage first, ping_stage second, u64* ns) {
-  ping_stage stage = blockIdx.x == 0 ? first : second;
-  stage.start();
-  const u64 begin = now_ns();
-  for (u32 round = 0; round < rounds; ++round) {
-    const tile_coord tile{round, 0, 0};
-    if (what == motion::post || (what == motion::ping && blockIdx.x == 0)) stage.post(tile);
-    if (what != motion::post) stage.wait_all(previous, tile);
-    if (what == motion::ping && blockIdx.x == 1) stage.post(tile);
-  }
-  if (blockIdx.x == 0 && threadIdx.x == 0) *ns = now_ns() - begin;
-}
-
-/// What two blocks need to wait for each other: two sets of semaphores and the words behind them.
+/// What the blocks need: a set of semaphores and a ticket word for each of two.
 struct ping_memory {
   u32 semaphores[2][rounds];
   u64 words[2];
@@ -46,24 +32,39 @@ struct ping_memory {
   spin_report report;
 };
 
-ping_stage view_of(u32 block, const device_memory<ping_memory>& memory) {
-  ping_memory* at = memory.get();
+/// Block 0 measures; where there is a block 1, it answers each post with one. A block posts its own
+/// semaphores and waits on the other's.
+__global__ void __launch_bounds__(block_threads)
+    move(motion what, ping_stage stage, ping_memory* memory) {
+  stage.link.word = &memory->words[blockIdx.x];
+  cusync::detail::find_input<0>(stage).semaphores = memory->semaphores[1 - blockIdx.x];
+  static_cast<output_ref<0, RowSync>&>(stage).semaphores = memory->semaphores[blockIdx.x];
+  stage.start();
+  const u64 begin = now_ns();
+  for (u32 round = 0; round < rounds; ++round) {
+    const tile_coord tile{round, 0, 0};
+    if (what == motion::post || (what == motion::ping && blockIdx.x == 0)) stage.post(tile);
+    if (what != motion::post) stage.wait_all(previous, tile);
+    if (what == motion::ping && blockIdx.x == 1) stage.post(tile);
+  }
+  if (blockIdx.x == 0 && threadIdx.x == 0) memory->ns = now_ns() - begin;
+}
+
+ping_stage view_of(ping_memory* memory) {
   ping_stage view;
   view.grid = {rounds, 1, 1};
-  view.link.word = &at->words[block];
+  view.link.duties = duty::draws | duty::waits | duty::posts;
   view.link.tiles = rounds;
   view.link.tickets = rounds;
-  view.link.duties = duty::draws | duty::waits | duty::posts;
-  view.link.abort = &at->abort;
-  view.link.report = &at->report;
-  view.link.semaphores = &at->semaphores[0][0];
+  view.link.abort = &memory->abort;
+  view.link.report = &memory->report;
+  view.link.semaphores = &memory->semaphores[0][0];
   view.link.semaphore_total = 2 * rounds;
   view.link.spin_limit_ns = 2'000'000'000;
   auto& input = cusync::detail::find_input<0>(view);
   input.policy = {view.grid};
   input.dependence = {{rounds, 1}, {1, 1}, 1, 1, 1};
-  input.semaphores = at->semaphores[1 - block];
-  static_cast<output_ref<0, RowSync>&>(view) = {{view.grid}, at->semaphores[block]};
+  static_cast<output_ref<0, RowSync>&>(view).policy = {view.grid};
   return view;
 }
 
@@ -75,12 +76,14 @@ timing move_times(motion what, u32 samples) {
   for (u32 sample = 0; sample < samples + 3; ++sample) {
     memory.fill_bytes(0, stream);
     if (what == motion::wait)
-      check(cudaMemsetAsync(memory.get(), 1, sizeof(ping_memory::semaphores), stream), "post all semaphores");
-    move<<<what == motion::ping ? 2 : 1, block_threads, 0, stream>>>(what, view_of(0, memory), view_of(1, memory),
-                                                                     &memory.get()->ns);
+      check(cudaMemsetAsync(memory.get(), 1, sizeof(ping_memory::semaphores), stream),
+            "post all semaphores");
+    move<<<what == motion::ping ? 2 : 1, block_threads, 0, stream>>>(what, view_of(memory.get()),
+                                                                     memory.get());
     check(cudaGetLastError(), "launch the ping kernel");
     const ping_memory found = memory.read(stream).front();
-    if (found.abort != 0) throw wait_timeout("handover: a block waited for more than 2 s for the other's post");
+    if (found.abort != 0)
+      throw wait_timeout("handover: a block waited for more than 2 s for the other's post");
     if (sample >= 3) times.us.push_back(static_cast<double>(found.ns) / rounds);
   }
   return times;
@@ -131,23 +134,26 @@ std::vector<synthetic_problem> stage_problems() {
 /// Waves that the GPU must do: of each stage where a whole stage is waited for, else of all together.
 u32 waves_of(const synthetic_row& row, u32 sms) {
   const u32 places = sms * row.problem.blocks_per_sm;
-  const bool whole = row.variant.policy == sync_kind::stream || row.variant.policy == sync_kind::grid;
+  const bool whole =
+      row.variant.policy == sync_kind::stream || row.variant.policy == sync_kind::grid;
   return whole ? row.problem.stages * ceil_div(row.problem.tiles(), places)
                : ceil_div(row.problem.stages * row.problem.tiles(), places);
 }
 
 table stages_of(const std::vector<synthetic_row>& rows, u32 sms) {
-  table result({"tiles", "blocks an SM", "tile us", "launch", "form", "us", "10-90%", "waves", "us a stage above them",
-                "numbers"});
+  table result({"tiles", "blocks an SM", "tile us", "launch", "form", "us", "10%", "90%", "waves",
+                "us a stage above", "numbers"});
   for (const synthetic_row& row : rows) {
     const bool ran = row.us > 0;
     const u32 waves = waves_of(row, sms);
     const double cost = (row.us - waves * row.problem.tile_us) / row.problem.stages;
-    result.add({row.problem.tiles(), row.problem.blocks_per_sm, cell(row.problem.tile_us, 0), row.variant.name(),
-                row.form.empty() ? cell() : cell(row.form), ran ? cell(row.us, 1) : cell(),
-                ran ? cell(std::to_string(row.low).substr(0, 5) + "-" + std::to_string(row.high).substr(0, 5)) : cell(),
-                waves, ran ? cell(cost, 2) : cell(),
-                !row.refused.empty() ? cell(row.refused) : row.wrong_runs == 0 ? cell("ok") : cell("wrong")});
+    result.add({row.problem.tiles(), row.problem.blocks_per_sm, cell(row.problem.tile_us, 0),
+                row.variant.name(), row.form.empty() ? cell() : cell(row.form),
+                ran ? cell(row.us, 1) : cell(), ran ? cell(row.low, 1) : cell(),
+                ran ? cell(row.high, 1) : cell(), waves, ran ? cell(cost, 2) : cell(),
+                !row.refused.empty()  ? cell(row.refused)
+                : row.wrong_runs == 0 ? cell("ok")
+                                      : cell("wrong")});
   }
   return result;
 }
@@ -165,8 +171,11 @@ void handover_on_gpu(results& found, const common_options& options) {
   const std::vector<synthetic_row> rows = synthetic_on_gpu(request);
   found.add("Eight stages", stages_of(rows, current_gpu().sms));
   for (const synthetic_row& row : rows)
-    if (row.wrong_runs != 0) found.wrong(row.variant.name() + ": wrong words in " + std::to_string(row.wrong_runs) + " runs");
-  found.note("us a stage above them: (time - waves * tile) / stages; waves of each stage where whole stages are waited "
+    if (row.wrong_runs != 0)
+      found.wrong(row.variant.name() + ": wrong words in " + std::to_string(row.wrong_runs) +
+                  " runs");
+  found.note("us a stage above: (time - waves * tile) / stages; waves of each stage where whole "
+             "stages are waited "
              "for, else of all stages together.");
   found.note("streams is launched eagerly: a captured run would be one in mode serial.");
 }

@@ -52,8 +52,9 @@ int main(int argc, char** argv) {
   using namespace cusync::cli;
   command_line() = joined(argc, argv);
   try {
-    return run_command_line(argc, argv, {mlp_workload(), synthetic_workload(), handover_workload(), hooks_workload()},
-                            version_text(), examples);
+    return run_command_line(
+        argc, argv, {mlp_workload(), synthetic_workload(), handover_workload(), hooks_workload()},
+        version_text(), examples);
   } catch (const wait_timeout& failure) {
     return failed(wrong_result, failure);
   } catch (const deadlock& failure) {

@@ -32,7 +32,8 @@ struct mlp_shape {
   }
   /// What the second GEMM reads of the first, both with the same tile.
   row_dependence between(gemm_tile tile) const {
-    return {{batch, columns}, {tile.m, tile.n}, tile.m, tile.k, gemm_grid(batch, hidden, tile).cols};
+    return {
+        {batch, columns}, {tile.m, tile.n}, tile.m, tile.k, gemm_grid(batch, hidden, tile).cols};
   }
 };
 
@@ -146,10 +147,10 @@ struct mlp_request {
 struct mlp_row {
   sync_choice choice;
   launch_mode mode = launch_mode::serial;
-  bool proved = true;    ///< Of W: without the gate it cannot hang.
-  double us = 0;         ///< 0: not run.
+  bool proved = true;                ///< Of W: without the gate it cannot hang.
+  double us = 0;                     ///< 0: not run.
   double low = 0, high = 0, mhz = 0; ///< On a GPU.
-  u64 wrong = 0;         ///< Elements beyond the error bound, NaN included, of all checked runs.
+  u64 wrong = 0; ///< Elements beyond the error bound, NaN included, of all checked runs.
 };
 
 /// All rows of one batch and tile.

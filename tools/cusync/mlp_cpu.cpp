@@ -28,8 +28,10 @@ class mlp_data {
 public:
   mlp_data(const mlp_shape& shape, u64 seed)
       : shape_(shape), x_(normal_halves(seed * 4, count(shape.batch, shape.hidden), 1)),
-        w1_(normal_halves(seed * 4 + 1, count(shape.hidden, shape.columns), 1 / std::sqrt(shape.hidden))),
-        w2_(normal_halves(seed * 4 + 2, count(shape.columns, shape.hidden), 1 / std::sqrt(shape.columns))),
+        w1_(normal_halves(seed * 4 + 1, count(shape.hidden, shape.columns),
+                          1 / std::sqrt(shape.hidden))),
+        w2_(normal_halves(seed * 4 + 2, count(shape.columns, shape.hidden),
+                          1 / std::sqrt(shape.columns))),
         xw1_(count(shape.batch, shape.columns)), y_(count(shape.batch, shape.hidden)) {}
 
   gemm_arguments first() { return shape_.first(x_.data(), w1_.data(), xw1_.data()); }
@@ -97,7 +99,8 @@ u64 head_start_ns(const sim::gpu& gpu, const sim::tile_time& time, const gemm_ar
 
 class mlp_bench {
 public:
-  mlp_bench(const mlp_request& request, const sim::gpu& gpu, const mlp_shape& shape, const tile_info& tile)
+  mlp_bench(const mlp_request& request, const sim::gpu& gpu, const mlp_shape& shape,
+            const tile_info& tile)
       : request_(request), gpu_(gpu), tile_(tile), data_(shape, request.seed + shape.batch) {
     found_.shape = shape;
     found_.tile = tile;
@@ -111,9 +114,10 @@ public:
 
 private:
   template <class Policy> void run(const sync_choice& choice) {
-    sim::CuSync chain(gpu_, {.mode = choice.baseline() ? launch_mode::serial : request_.mode,
-                             .gate = choice.w ? sim::gate_kind::as_needed : sim::gate_kind::all_blocks,
-                             .seed = request_.seed});
+    sim::CuSync chain(gpu_,
+                      {.mode = choice.baseline() ? launch_mode::serial : request_.mode,
+                       .gate = choice.w ? sim::gate_kind::as_needed : sim::gate_kind::all_blocks,
+                       .seed = request_.seed});
     auto [first, second] = declare_mlp<Policy>(chain, found_.shape, tile_.tile);
     auto gemm1 = bind(chain, first, data_.first(), cost_of(data_.first(), tile_.tile));
     auto gemm2 = bind(chain, second, data_.second(), second_cost(choice));
@@ -126,10 +130,14 @@ private:
   }
 
   template <class Stage>
-  auto bind(sim::CuSync& chain, Stage& stage, const gemm_arguments& args, const sim::tile_cost& cost) {
+  auto bind(sim::CuSync& chain, Stage& stage, const gemm_arguments& args,
+            const sim::tile_cost& cost) {
     const sim_gemm_views views{tile_.tile, {tile_.tile.m, tile_.tile.n}};
     return chain.kernel(
-        stage, [=, tile = tile_.tile](auto ref) { gemm_host({args, tile}, ref, views); },
+        stage,
+        [=, tile = tile_.tile](auto ref) {
+          gemm_host({args, tile}, ref, views);
+        },
         resources_of(gpu_, tile_), cost);
   }
 
@@ -143,7 +151,8 @@ private:
     return {.ns = time.ns - head_start_ns(gpu_, time, args, tile_)};
   }
 
-  void execute(sim::CuSync& chain, mlp_row& row, const sim::stage_call& gemm1, const sim::stage_call& gemm2) {
+  void execute(sim::CuSync& chain, mlp_row& row, const sim::stage_call& gemm1,
+               const sim::stage_call& gemm2) {
     data_.poison();
     const sim::report report = chain.launch(gemm1, gemm2);
     row.us = static_cast<double>(report.makespan_ns - report.stages.front().start_ns) * 1e-3;
@@ -154,14 +163,14 @@ private:
   void explain(sim::CuSync& chain, const any_stage& first, const any_stage& second) {
     for (const any_stage* stage : {&first, &second})
       found_.notes.push_back(formatted("batch {}, {}: {}", found_.shape.batch, stage->name(),
-                                         sim::explain(chain.time_of(*stage))));
+                                       sim::explain(chain.time_of(*stage))));
   }
 
   void note_mode(const sync_choice& choice, const std::string& reason) {
     if (choice.baseline() || reason.empty() || noted_) return;
     noted_ = true;
     found_.notes.push_back(formatted("batch {}: mode {} was asked for: {}", found_.shape.batch,
-                                       name_of(request_.mode), reason));
+                                     name_of(request_.mode), reason));
   }
 
   const mlp_request& request_;
@@ -182,12 +191,14 @@ tile_info usual_tile(u32 batch) {
 } // namespace
 
 std::vector<mlp_batch> mlp_on_virtual_gpu(const mlp_request& request, const sim::gpu& gpu) {
-  const std::vector<sync_choice> rows = choices(request.policies, request.mode == launch_mode::streams);
+  const std::vector<sync_choice> rows =
+      choices(request.policies, request.mode == launch_mode::streams);
   const std::size_t tiles = std::max<std::size_t>(1, request.tiles.size());
   progress bar(request.batches.size() * tiles * rows.size());
   std::vector<mlp_batch> found;
   for (const u32 batch : request.batches)
-    for (const tile_info& tile : request.tiles.empty() ? std::vector{usual_tile(batch)} : request.tiles) {
+    for (const tile_info& tile :
+         request.tiles.empty() ? std::vector{usual_tile(batch)} : request.tiles) {
       mlp_bench bench(request, gpu, request.shape(batch), tile);
       for (const sync_choice& choice : rows) {
         bar.step(formatted("batch {}, {}", batch, choice.name()));

@@ -66,29 +66,34 @@ __global__ void __launch_bounds__(side* side / rows_a_thread)
     const double norms = sqrt(static_cast<double>(squares_a[i]) * squares_b);
     const u64 at = u64{row + i * step} * args.n + col;
     expected[at] = value;
-    bound[at] = static_cast<float>(1.13 * (args.k / 16.0 + 16) * 0x1p-23 * norms + 0x1p-11 * fabs(value) + 0x1p-25);
+    bound[at] = static_cast<float>(1.13 * (args.k / 16.0 + 16) * 0x1p-23 * norms +
+                                   0x1p-11 * fabs(value) + 0x1p-25);
   }
 }
 
-__global__ void count_wrong(const half* got, const double* expected, const float* bound, u64 count, mlp_check* found) {
+__global__ void count_wrong(const half* got, const double* expected, const float* bound, u64 count,
+                            mlp_check* found) {
   const u64 step = u64{gridDim.x} * blockDim.x;
   unsigned long long wrong = 0;
   float largest = 0;
   for (u64 i = u64{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
-    const double error = fabs(static_cast<double>(__half2float(reinterpret_cast<const __half*>(got)[i])) - expected[i]);
+    const double error = fabs(
+        static_cast<double>(__half2float(reinterpret_cast<const __half*>(got)[i])) - expected[i]);
     if (error <= bound[i])
       largest = fmaxf(largest, static_cast<float>(error));
     else // NaN, too
       ++wrong;
   }
   if (wrong != 0) atomicAdd(reinterpret_cast<unsigned long long*>(&found->wrong), wrong);
-  atomicMax(reinterpret_cast<int*>(&found->largest_error), __float_as_int(largest)); // the order of floats >= 0
+  atomicMax(reinterpret_cast<int*>(&found->largest_error),
+            __float_as_int(largest)); // the order of floats >= 0
 }
 
 constexpr u32 blocks = 1024, threads = 256; ///< Of the kernels that walk over a matrix.
 
 void fill(const device_memory<half>& matrix, u64 seed, double deviation) {
-  fill_normal<<<blocks, threads>>>(matrix.get(), matrix.count(), seed, static_cast<float>(deviation));
+  fill_normal<<<blocks, threads>>>(matrix.get(), matrix.count(), seed,
+                                   static_cast<float>(deviation));
   check(cudaGetLastError(), "fill a matrix");
 }
 
@@ -105,10 +110,11 @@ std::size_t product(u32 rows, u32 cols) { return std::size_t{rows} * cols; }
 // --- data -----------------------------------------------------------------------------------------
 
 mlp_data::mlp_data(const mlp_shape& shape, u64 seed)
-    : shape_(shape), x_(product(shape.batch, shape.hidden)), w1_(product(shape.hidden, shape.columns)),
-      w2_(product(shape.columns, shape.hidden)), xw1_(product(shape.batch, shape.columns)),
-      y_(product(shape.batch, shape.hidden)), expected1_(xw1_.count()), expected2_(y_.count()), bound1_(xw1_.count()),
-      bound2_(y_.count()), found_(1) {
+    : shape_(shape), x_(product(shape.batch, shape.hidden)),
+      w1_(product(shape.hidden, shape.columns)), w2_(product(shape.columns, shape.hidden)),
+      xw1_(product(shape.batch, shape.columns)), y_(product(shape.batch, shape.hidden)),
+      expected1_(xw1_.count()), expected2_(y_.count()), bound1_(xw1_.count()), bound2_(y_.count()),
+      found_(1) {
   fill(x_, seed * 4, 1);
   fill(w1_, seed * 4 + 1, 1 / std::sqrt(1.0 * shape.hidden));
   fill(w2_, seed * 4 + 2, 1 / std::sqrt(1.0 * shape.columns));
@@ -127,8 +133,10 @@ void mlp_data::poison(cudaStream_t stream) const {
 
 mlp_check mlp_data::compare(cudaStream_t stream) const {
   found_.fill_bytes(0, stream);
-  count_wrong<<<blocks, threads, 0, stream>>>(xw1_.get(), expected1_.get(), bound1_.get(), xw1_.count(), found_.get());
-  count_wrong<<<blocks, threads, 0, stream>>>(y_.get(), expected2_.get(), bound2_.get(), y_.count(), found_.get());
+  count_wrong<<<blocks, threads, 0, stream>>>(xw1_.get(), expected1_.get(), bound1_.get(),
+                                              xw1_.count(), found_.get());
+  count_wrong<<<blocks, threads, 0, stream>>>(y_.get(), expected2_.get(), bound2_.get(), y_.count(),
+                                              found_.get());
   check(cudaGetLastError(), "compare with the references");
   return found_.read(stream).front();
 }
@@ -157,7 +165,8 @@ public:
       note_mode(launches_.back());
     }
     if (form_ == launch_form::eager)
-      found_.notes.push_back("batch " + std::to_string(found_.shape.batch) + ": launched eagerly, not in graphs");
+      found_.notes.push_back("batch " + std::to_string(found_.shape.batch) +
+                             ": launched eagerly, not in graphs");
     launches_.front().enqueue(stream_);
     data_.make_references(stream_);
   }
@@ -168,8 +177,9 @@ public:
       bar.step("batch " + std::to_string(found_.shape.batch) + ", check " + row.choice.name());
       if (row.proved) verify(row, launches_[i]);
     }
-    found_.notes.push_back("batch " + std::to_string(found_.shape.batch) + ", " + found_.tile.name() +
-                           ": largest error " + std::to_string(largest_error_));
+    found_.notes.push_back("batch " + std::to_string(found_.shape.batch) + ", " +
+                           found_.tile.name() + ": largest error " +
+                           std::to_string(largest_error_));
   }
 
   void time(progress& bar) {
@@ -200,8 +210,9 @@ private:
         return found.wrong != 0;
       };
       try {
-        wrong_runs({row.choice.name(), launch.enqueue, form}, checks, stream_, [&](u32) { data_.poison(stream_); },
-                   look);
+        wrong_runs(
+            {row.choice.name(), launch.enqueue, form}, checks, stream_,
+            [&](u32) { data_.poison(stream_); }, look);
         launch.settle(stream_);
       } catch (const wait_timeout& failure) { // the other rows still tell something
         found_.notes.push_back(row.choice.name() + ": " + failure.what());
@@ -214,7 +225,8 @@ private:
   void note_mode(const gpu_launch& launch) {
     if (launch.reason.empty() || noted_) return;
     noted_ = true;
-    found_.notes.push_back(std::string("mode ") + name_of(request_.mode) + " was asked for: " + launch.reason);
+    found_.notes.push_back(std::string("mode ") + name_of(request_.mode) +
+                           " was asked for: " + launch.reason);
   }
 
   const mlp_request& request_;
@@ -230,13 +242,16 @@ private:
 } // namespace
 
 std::vector<mlp_batch> mlp_on_gpu(const mlp_request& request) {
-  const std::vector<sync_choice> rows = choices(request.policies, request.mode == launch_mode::streams);
+  const std::vector<sync_choice> rows =
+      choices(request.policies, request.mode == launch_mode::streams);
   const std::size_t tiles = std::max<std::size_t>(1, request.tiles.size());
-  progress bar(request.batches.size() * tiles * (rows.size() + timing_steps(rows.size(), request.samples)));
+  progress bar(request.batches.size() * tiles *
+               (rows.size() + timing_steps(rows.size(), request.samples)));
   std::vector<mlp_batch> found;
   for (const u32 batch : request.batches) {
     const mlp_data data(request.shape(batch), request.seed + batch);
-    for (const tile_info& tile : request.tiles.empty() ? std::vector{fastest_tile(data)} : request.tiles) {
+    for (const tile_info& tile :
+         request.tiles.empty() ? std::vector{fastest_tile(data)} : request.tiles) {
       mlp_bench bench(request, data, tile);
       bench.make(rows);
       bench.verify(bar);

@@ -42,7 +42,8 @@ private:
 
 /// The kernels of one row of the table on `data`, which outlives them. The baseline's have no stage
 /// code at all.
-gpu_launch make_mlp(const tile_info& tile, const sync_choice& choice, launch_mode mode, const mlp_data& data);
+gpu_launch make_mlp(const tile_info& tile, const sync_choice& choice, launch_mode mode,
+                    const mlp_data& data);
 
 /// Blocks of the baseline's kernel that an SM holds at once.
 u32 blocks_per_sm(const tile_info& tile);

@@ -12,6 +12,7 @@ struct library {
   int (*clock)(void*, int kind, unsigned* mhz) = nullptr;
   int (*clock_limit)(void*, int kind, unsigned* mhz) = nullptr;
   int (*power_limit)(void*, unsigned* milliwatts) = nullptr;
+  int (*driver)(char* text, unsigned size) = nullptr;
 };
 constexpr int success = 0;
 constexpr int sm_clock = 1;
@@ -31,10 +32,12 @@ void open_nvml(const char* pci_bus_id) {
   int (*init)() = nullptr;
   int (*by_address)(const char*, void**) = nullptr;
   library found;
-  if (!find(file, "nvmlInit_v2", init) || !find(file, "nvmlDeviceGetHandleByPciBusId_v2", by_address) ||
+  if (!find(file, "nvmlInit_v2", init) ||
+      !find(file, "nvmlDeviceGetHandleByPciBusId_v2", by_address) ||
       !find(file, "nvmlDeviceGetClockInfo", found.clock) ||
       !find(file, "nvmlDeviceGetMaxClockInfo", found.clock_limit) ||
-      !find(file, "nvmlDeviceGetEnforcedPowerLimit", found.power_limit))
+      !find(file, "nvmlDeviceGetEnforcedPowerLimit", found.power_limit) ||
+      !find(file, "nvmlSystemGetDriverVersion", found.driver))
     return;
   if (init() == success && by_address(pci_bus_id, &found.device) == success) nvml = found;
 }
@@ -46,12 +49,20 @@ double sm_clock_mhz() {
 
 double sm_clock_limit_mhz() {
   unsigned mhz = 0;
-  return nvml.device != nullptr && nvml.clock_limit(nvml.device, sm_clock, &mhz) == success ? mhz : 0;
+  return nvml.device != nullptr && nvml.clock_limit(nvml.device, sm_clock, &mhz) == success ? mhz
+                                                                                            : 0;
 }
 
 double power_limit_watts() {
   unsigned milliwatts = 0;
-  return nvml.device != nullptr && nvml.power_limit(nvml.device, &milliwatts) == success ? 1e-3 * milliwatts : 0;
+  return nvml.device != nullptr && nvml.power_limit(nvml.device, &milliwatts) == success
+             ? 1e-3 * milliwatts
+             : 0;
+}
+
+std::string driver_version() {
+  char text[80] = {};
+  return nvml.device != nullptr && nvml.driver(text, sizeof text) == success ? text : "";
 }
 
 } // namespace cusync::cli

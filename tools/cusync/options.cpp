@@ -107,7 +107,7 @@ std::string virtual_gpu::text() const {
   const std::string name = std::string(gpu.name) + (altered ? ", altered," : "");
   if (gpu.sms == full_sms) return formatted("{} with {} SMs", name, gpu.sms);
   return formatted("{} with {} SMs (of {}, and their share of its bandwidth)", name, gpu.sms,
-                     full_sms);
+                   full_sms);
 }
 
 namespace {
@@ -121,8 +121,10 @@ void set_shared(sim::gpu& gpu, u32 bytes) {
 bool set_number(sim::gpu& gpu, std::string_view name, double value) {
   const u32 whole = static_cast<u32>(std::clamp(value, 0.0, 4e6));
   const std::pair<std::string_view, u32 sim::gpu::*> counts[] = {
-      {"threads", &sim::gpu::threads_per_sm},     {"blocks", &sim::gpu::blocks_per_sm},
-      {"registers", &sim::gpu::registers_per_sm}, {"mhz", &sim::gpu::boost_mhz},
+      {"threads", &sim::gpu::threads_per_sm},
+      {"blocks", &sim::gpu::blocks_per_sm},
+      {"registers", &sim::gpu::registers_per_sm},
+      {"mhz", &sim::gpu::boost_mhz},
       {"cc", &sim::gpu::compute_capability}};
   for (const auto& [known, field] : counts)
     if (name == known) return gpu.*field = whole, true;

@@ -17,10 +17,14 @@ enum class sync_kind { stream, grid, tile, row };
 
 constexpr const char* name_of(sync_kind kind) {
   switch (kind) {
-  case sync_kind::stream: return "StreamSync";
-  case sync_kind::grid: return "GridSync";
-  case sync_kind::tile: return "TileSync";
-  case sync_kind::row: break;
+  case sync_kind::stream:
+    return "StreamSync";
+  case sync_kind::grid:
+    return "GridSync";
+  case sync_kind::tile:
+    return "TileSync";
+  case sync_kind::row:
+    break;
   }
   return "RowSync";
 }
@@ -49,18 +53,19 @@ inline std::vector<sync_choice> choices(const std::vector<sync_kind>& policies, 
   return rows;
 }
 
-template <class Policy> struct policy_tag {
-  using type = Policy;
-};
+template <class Policy> struct policy_tag { using type = Policy; };
 
 /// Calls `visit` with the tag of the policy's type; stream order borrows `RowSync`, whose waits mode
 /// `serial` leaves out.
 template <class Visit> decltype(auto) with_policy(sync_kind kind, const Visit& visit) {
   switch (kind) {
-  case sync_kind::grid: return visit(policy_tag<GridSync>{});
-  case sync_kind::tile: return visit(policy_tag<TileSync>{});
+  case sync_kind::grid:
+    return visit(policy_tag<GridSync>{});
+  case sync_kind::tile:
+    return visit(policy_tag<TileSync>{});
   case sync_kind::stream:
-  case sync_kind::row: break;
+  case sync_kind::row:
+    break;
   }
   return visit(policy_tag<RowSync>{});
 }

@@ -122,7 +122,8 @@ results::results(std::string title, const common_options& options)
 int results::publish() const {
   std::fputs((options_.json ? json() : text()).c_str(), stdout);
   if (!options_.markdown.empty()) std::ofstream(options_.markdown) << markdown();
-  for (const std::string& what : wrong_) std::fputs(("cusync: WRONG: " + what + "\n").c_str(), stderr);
+  for (const std::string& what : wrong_)
+    std::fputs(("cusync: WRONG: " + what + "\n").c_str(), stderr);
   return wrong_.empty() ? 0 : 1;
 }
 

@@ -14,8 +14,9 @@ workload measurement(const char* name, const char* title,
                      void (*measure)(results& found, const common_options& options)) {
   const auto run = [=](const common_options& options) {
     if (!use_gpu(options))
-      throw invalid_argument(std::string("run ") + name + " measures a GPU: " +
-                             (options.device == "cpu" ? "--device cpu was asked for" : why_no_gpu()));
+      throw invalid_argument(
+          std::string("run ") + name + " measures a GPU: " +
+          (options.device == "cpu" ? "--device cpu was asked for" : why_no_gpu()));
     results found(title, options);
     found.fact(gpu_facts());
     measure(found, options);
@@ -31,7 +32,8 @@ workload measurement(const char* name, const char* title,
 } // namespace
 
 workload handover_workload() {
-  return measurement("handover", "Cost of a post, a wait and a whole hand-over between stages", handover_on_gpu);
+  return measurement("handover", "Cost of a post, a wait and a whole hand-over between stages",
+                     handover_on_gpu);
 }
 
 workload hooks_workload() {

@@ -41,9 +41,10 @@ mlp_request request_of(const mlp_options& options, bool on_gpu) {
   const std::string usual_scale = on_gpu ? "1" : "8";
   request.scale = count_of("--scale", options.scale.empty() ? usual_scale : options.scale, 768);
   if (request.model.columns / request.scale % 8 != 0 || request.model.columns % request.scale != 0)
-    throw invalid_argument(formatted("--scale: {} does not divide the {} columns of W1 into a multiple "
-                                       "of 8; use 2^i or 3 * 2^i up to 768",
-                                       request.scale, request.model.columns));
+    throw invalid_argument(
+        formatted("--scale: {} does not divide the {} columns of W1 into a multiple "
+                  "of 8; use 2^i or 3 * 2^i up to 768",
+                  request.scale, request.model.columns));
   if (options.tiles != "auto")
     for (const std::string& name : split(options.tiles)) request.tiles.push_back(tile_of(name));
   return request;
@@ -54,7 +55,9 @@ mlp_request request_of(const mlp_options& options, bool on_gpu) {
 std::string text(tile_extent grid) { return formatted("{}x{}", grid.rows, grid.cols); }
 
 /// The part of the places in whole waves that hold a block.
-std::string utilisation(double waves) { return formatted("{:.0f}%", 100 * waves / std::ceil(waves)); }
+std::string utilisation(double waves) {
+  return formatted("{:.0f}%", 100 * waves / std::ceil(waves));
+}
 
 std::string yes_or(bool yes, const char* otherwise) { return yes ? "yes" : otherwise; }
 
@@ -75,7 +78,8 @@ std::vector<cell> row_of(const mlp_batch& batch, const mlp_row& row, bool on_gpu
   const bool ran = row.us > 0;
   cells.push_back(ran ? cell(row.us, 1) : cell());
   if (on_gpu) {
-    cells.push_back(ran ? cell(formatted("{:.1f}-{:.1f}", row.low, row.high)) : cell());
+    cells.push_back(ran ? cell(row.low, 1) : cell());
+    cells.push_back(ran ? cell(row.high, 1) : cell());
     cells.push_back(ran && row.mhz > 0 ? cell(row.mhz, 0) : cell());
   }
   cells.push_back(ran ? cell(baseline / row.us, 3) : cell());
@@ -84,9 +88,10 @@ std::vector<cell> row_of(const mlp_batch& batch, const mlp_row& row, bool on_gpu
 }
 
 table table_of(const std::vector<mlp_batch>& batches, bool on_gpu) {
-  std::vector<std::string> columns = {"batch", "tile", "grids", "waves", "utilisation",
-                                      "policy", "W", "R", "mode", on_gpu ? "us" : "virtual us"};
-  if (on_gpu) columns.insert(columns.end(), {"10-90%", "MHz"});
+  std::vector<std::string> columns = {
+      "batch",  "tile", "grids", "waves", "utilisation",
+      "policy", "W",    "R",     "mode",  on_gpu ? "us" : "virtual us"};
+  if (on_gpu) columns.insert(columns.end(), {"10%", "90%", "MHz"});
   columns.insert(columns.end(), {"speed-up", "numbers"});
   table rows(columns);
   for (const mlp_batch& batch : batches)
@@ -99,13 +104,16 @@ void report_numbers(results& found, const std::vector<mlp_batch>& batches, bool 
     for (const std::string& note : batch.notes) found.note(note);
     for (const mlp_row& row : batch.rows)
       if (row.wrong != 0)
-        found.wrong(formatted("batch {}, {}: {} of {} elements a run are not what double precision says",
-                                batch.shape.batch, row.choice.name(), row.wrong, batch.checked));
+        found.wrong(
+            formatted("batch {}, {}: {} of {} elements a run are not what double precision says",
+                      batch.shape.batch, row.choice.name(), row.wrong, batch.checked));
   }
-  found.note("speed-up: over StreamSync, the same kernels in stream order, of the same batch and tile.");
-  found.note(std::string("numbers: each element of XW1 and Y within the error bound of a double-precision "
-                         "reference; both filled with NaN before each checked run") +
-             (on_gpu ? " (eager and in a graph)." : "."));
+  found.note(
+      "speed-up: over StreamSync, the same kernels in stream order, of the same batch and tile.");
+  found.note(
+      std::string("numbers: each element of XW1 and Y within the error bound of a double-precision "
+                  "reference; both filled with NaN before each checked run") +
+      (on_gpu ? " (eager and in a graph)." : "."));
 }
 
 // --- the subcommand -----------------------------------------------------------------------------
@@ -114,8 +122,9 @@ void report_virtual_gpu(results& found, const mlp_request& request, const virtua
   found.fact("time", formatted("virtual time on a simulated {}; not measured", device.text()));
   if (request.scale != 1)
     found.fact("size", formatted("hidden {} and {} columns, the model's {} and {} divided by {}",
-                                   request.model.hidden / request.scale, request.model.columns / request.scale,
-                                   request.model.hidden, request.model.columns, request.scale));
+                                 request.model.hidden / request.scale,
+                                 request.model.columns / request.scale, request.model.hidden,
+                                 request.model.columns, request.scale));
 }
 
 /// A small model needs a small GPU, to have waves. As many SMs as are given, else ten.
@@ -132,9 +141,11 @@ int run_mlp(const mlp_options& options) {
   std::vector<mlp_batch> batches;
   if (on_gpu) {
     found.fact(gpu_facts());
-    found.fact("size", formatted("hidden {} and {} columns; weights of {:.0f} MB", request.model.hidden / request.scale,
-                                   request.model.columns / request.scale,
-                                   4e-6 * request.model.hidden / request.scale * request.model.columns / request.scale));
+    found.fact("size", formatted("hidden {} and {} columns; weights of {:.0f} MB",
+                                 request.model.hidden / request.scale,
+                                 request.model.columns / request.scale,
+                                 4e-6 * request.model.hidden / request.scale *
+                                     request.model.columns / request.scale));
     batches = mlp_on_gpu(request);
   } else {
     const virtual_gpu device = device_of(options);

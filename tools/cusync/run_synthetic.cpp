@@ -60,7 +60,8 @@ double baseline_of(const std::vector<synthetic_row>& rows, const synthetic_row& 
 }
 
 std::vector<cell> shape_cells(const synthetic_problem& problem) {
-  return {problem.stages, cell(problem.tile_us, problem.tile_us == std::floor(problem.tile_us) ? 0 : 2)};
+  return {problem.stages,
+          cell(problem.tile_us, problem.tile_us == std::floor(problem.tile_us) ? 0 : 2)};
 }
 
 cell outcome_of(const synthetic_row& row) {
@@ -73,27 +74,28 @@ table virtual_table(const std::vector<synthetic_row>& rows) {
   for (const synthetic_row& row : rows) {
     std::vector<cell> cells = shape_cells(row.problem);
     const bool ran = row.us > 0;
-    cells.insert(cells.end(), {row.variant.name(), ran ? cell(row.us, 2) : cell(),
-                               ran ? cell(baseline_of(rows, row) / row.us, 3) : cell(), outcome_of(row)});
+    cells.insert(cells.end(),
+                 {row.variant.name(), ran ? cell(row.us, 2) : cell(),
+                  ran ? cell(baseline_of(rows, row) / row.us, 3) : cell(), outcome_of(row)});
     result.add(cells);
   }
   return result;
 }
 
 table measured_table(const std::vector<synthetic_row>& rows, const sim::gpu& gpu) {
-  table result({"stages", "tile us", "launch", "form", "us", "10-90%", "MHz", "speed-up", "predicted us",
-                "error %", "numbers"});
+  table result({"stages", "tile us", "launch", "form", "us", "10%", "90%", "MHz", "speed-up",
+                "predicted us", "error %", "numbers"});
   for (const synthetic_row& row : rows) {
     std::vector<cell> cells = shape_cells(row.problem);
     cells.insert(cells.end(), {row.variant.name(), row.form.empty() ? cell() : cell(row.form)});
     if (row.us > 0) {
       const double predicted = predicted_us(row.problem, row.variant, gpu);
-      cells.insert(cells.end(),
-                   {cell(row.us, 2), formatted("{:.2f}-{:.2f}", row.low, row.high),
-                    row.mhz > 0 ? cell(row.mhz, 0) : cell(), cell(baseline_of(rows, row) / row.us, 3),
-                    cell(predicted, 2), cell(100 * (predicted - row.us) / row.us, 1)});
+      cells.insert(cells.end(), {cell(row.us, 2), cell(row.low, 2), cell(row.high, 2),
+                                 row.mhz > 0 ? cell(row.mhz, 0) : cell(),
+                                 cell(baseline_of(rows, row) / row.us, 3), cell(predicted, 2),
+                                 cell(100 * (predicted - row.us) / row.us, 1)});
     } else {
-      cells.insert(cells.end(), 6, cell());
+      cells.insert(cells.end(), 7, cell());
     }
     cells.push_back(outcome_of(row));
     result.add(cells);
@@ -104,15 +106,16 @@ table measured_table(const std::vector<synthetic_row>& rows, const sim::gpu& gpu
 void report_numbers(results& found, const std::vector<synthetic_row>& rows, u32 checks) {
   for (const synthetic_row& row : rows)
     if (row.wrong_runs != 0)
-      found.wrong(formatted("{} stages, {} us, {} {}: {} of {} runs gave wrong words", row.problem.stages,
-                              row.problem.tile_us, row.variant.name(), row.form, row.wrong_runs, checks));
+      found.wrong(formatted("{} stages, {} us, {} {}: {} of {} runs gave wrong words",
+                            row.problem.stages, row.problem.tile_us, row.variant.name(), row.form,
+                            row.wrong_runs, checks));
 }
 
 std::string shape_text(const synthetic_problem& problem, u32 sms) {
   const double waves = double(problem.tiles()) / (sms * problem.blocks_per_sm);
-  return formatted("{} x {} tiles = {:.2f} waves of {} SMs, {} block{} an SM, {} threads a block", problem.rows,
-                     problem.cols, waves, sms, problem.blocks_per_sm, problem.blocks_per_sm == 1 ? "" : "s",
-                     problem.threads);
+  return formatted("{} x {} tiles = {:.2f} waves of {} SMs, {} block{} an SM, {} threads a block",
+                   problem.rows, problem.cols, waves, sms, problem.blocks_per_sm,
+                   problem.blocks_per_sm == 1 ? "" : "s", problem.threads);
 }
 
 // --- the subcommand -----------------------------------------------------------------------------
@@ -135,11 +138,13 @@ int run_on_gpu(const synthetic_options& options) {
   const std::vector<synthetic_row> rows = synthetic_on_gpu(request);
   found.add("", measured_table(rows, predictor.gpu));
   report_numbers(found, rows, request.checks);
-  found.note(formatted("Each variant gave the right words in {} runs first, poisoned before each, with changing "
-                         "seeds. Times interleaved; speed-up over stream order (kernels without stage code) in the "
-                         "same form.",
-                         request.checks));
-  found.note("The virtual GPU knows nothing of the host: an eager run that waits for launch calls is slower.");
+  found.note(formatted(
+      "Each variant gave the right words in {} runs first, poisoned before each, with changing "
+      "seeds. Times interleaved; speed-up over stream order (kernels without stage code) in the "
+      "same form.",
+      request.checks));
+  found.note("The virtual GPU knows nothing of the host: an eager run that waits for launch calls "
+             "is slower.");
   return found.publish();
 }
 
@@ -177,10 +182,12 @@ std::vector<synthetic_row> measure(const synthetic_options& options) {
 /// The measured times in the JSON of an earlier calibration.
 std::vector<synthetic_row> read_measured(const std::string& path) {
   std::ifstream file(path);
-  if (!file) throw invalid_argument("--from: cannot read '" + path + "'; name the JSON of a calibration");
+  if (!file)
+    throw invalid_argument("--from: cannot read '" + path + "'; name the JSON of a calibration");
   std::vector<synthetic_row> rows;
   const auto json = nlohmann::json::parse(file, nullptr, false);
-  for (const auto& table : json.is_object() ? json.value("tables", nlohmann::json::array()) : nlohmann::json::array())
+  for (const auto& table :
+       json.is_object() ? json.value("tables", nlohmann::json::array()) : nlohmann::json::array())
     if (table.value("heading", "") == measured_heading)
       for (const auto& row : table.at("rows")) {
         synthetic_row read;
@@ -194,16 +201,19 @@ std::vector<synthetic_row> read_measured(const std::string& path) {
             if (variant.name() == row.at("launch")) read.variant = variant;
         rows.push_back(read);
       }
-  if (rows.empty()) throw invalid_argument("--from: '" + path + "' holds no calibration; make one with --json");
+  if (rows.empty())
+    throw invalid_argument("--from: '" + path + "' holds no calibration; make one with --json");
   return rows;
 }
 
 table residuals_of(const std::vector<synthetic_row>& rows, const sim::gpu& fitted) {
-  table result({"rows", "cols", "stages", "tile us", "launch", "form", "us", "fitted us", "error %"});
+  table result(
+      {"rows", "cols", "stages", "tile us", "launch", "form", "us", "fitted us", "error %"});
   for (const synthetic_row& row : rows) {
     const double us = predicted_us(row.problem, row.variant, fitted);
-    result.add({row.problem.rows, row.problem.cols, row.problem.stages, cell(row.problem.tile_us, 0),
-                row.variant.name(), row.form.empty() ? cell() : cell(row.form), cell(row.us, 2), cell(us, 2),
+    result.add({row.problem.rows, row.problem.cols, row.problem.stages,
+                cell(row.problem.tile_us, 0), row.variant.name(),
+                row.form.empty() ? cell() : cell(row.form), cell(row.us, 2), cell(us, 2),
                 cell(100 * (us - row.us) / row.us, 2)});
   }
   return result;
@@ -215,7 +225,8 @@ void report_fit(results& found, const sim::gpu& before, const gpu_fit& fit) {
   for (std::size_t i = 0; i < std::size(gpu_constants); ++i) {
     const gpu_constant& constant = gpu_constants[i];
     const bool known = constant.fitted && fit.deviation[i] >= 0;
-    constants.add({constant.name, before.*constant.field, known ? cell(fit.gpu.*constant.field) : cell(),
+    constants.add({constant.name, before.*constant.field,
+                   known ? cell(fit.gpu.*constant.field) : cell(),
                    known ? cell(fit.deviation[i], 0) : cell()});
     if (known) initialisers += formatted("u64 {} = {}; ", constant.name, fit.gpu.*constant.field);
   }
@@ -228,11 +239,14 @@ void report_fit(results& found, const sim::gpu& before, const gpu_fit& fit) {
 int calibrate(const synthetic_options& options) {
   const bool from_file = !options.from.empty();
   if (!from_file && !use_gpu(options))
-    throw invalid_argument("--calibrate: " + why_no_gpu() + "; give an earlier calibration's JSON with --from FILE");
-  const sim::gpu before = virtual_gpu_of(options.gpu, from_file ? sim::find_gpu("H200") : current_gpu()).gpu;
+    throw invalid_argument("--calibrate: " + why_no_gpu() +
+                           "; give an earlier calibration's JSON with --from FILE");
+  const sim::gpu before =
+      virtual_gpu_of(options.gpu, from_file ? sim::find_gpu("H200") : current_gpu()).gpu;
   results found("Costs of launching and handing over, fitted", options);
   if (!from_file) found.fact(gpu_facts());
-  const std::vector<synthetic_row> rows = from_file ? read_measured(options.from) : measure(options);
+  const std::vector<synthetic_row> rows =
+      from_file ? read_measured(options.from) : measure(options);
   const gpu_fit fit = fit_constants(before, rows);
   report_fit(found, before, fit);
   found.add(measured_heading, residuals_of(rows, fit.gpu));
@@ -266,7 +280,9 @@ void declare(command to) {
 } // namespace
 
 workload synthetic_workload() {
-  return {"synthetic", "Tiles that only spend time: launch modes against stream order and the virtual GPU", declare};
+  return {"synthetic",
+          "Tiles that only spend time: launch modes against stream order and the virtual GPU",
+          declare};
 }
 
 } // namespace cusync::cli

@@ -52,12 +52,9 @@ struct synthetic_variant {
 };
 
 inline const std::vector<synthetic_variant> synthetic_variants = {
-    {sync_kind::stream, launch_mode::serial},
-    {sync_kind::row, launch_mode::serial},
-    {sync_kind::grid, launch_mode::pdl},
-    {sync_kind::row, launch_mode::pdl},
-    {sync_kind::tile, launch_mode::pdl},
-    {sync_kind::row, launch_mode::streams},
+    {sync_kind::stream, launch_mode::serial},     {sync_kind::row, launch_mode::serial},
+    {sync_kind::grid, launch_mode::pdl},          {sync_kind::row, launch_mode::pdl},
+    {sync_kind::tile, launch_mode::pdl},          {sync_kind::row, launch_mode::streams},
     {sync_kind::row, launch_mode::streams, true},
 };
 
@@ -93,7 +90,8 @@ template <class Visit> void with_types(const synthetic_variant& variant, const V
 
 /// What every word of a row of the last stage must be.
 inline u32 synthetic_expected(const synthetic_problem& problem, u32 seed, u32 row) {
-  u32 value = problem.cols * (seed + row * problem.cols) + problem.cols * (problem.cols - 1) / 2 + 1;
+  u32 value =
+      problem.cols * (seed + row * problem.cols) + problem.cols * (problem.cols - 1) / 2 + 1;
   for (u32 stage = 2; stage < problem.stages; ++stage) value = value * problem.cols + 1;
   return value;
 }
@@ -111,8 +109,8 @@ struct synthetic_request {
 struct synthetic_row {
   synthetic_problem problem;
   synthetic_variant variant;
-  std::string form{};        ///< "eager", "graph", or empty: virtual.
-  std::string refused{};     ///< Why it was not run.
+  std::string form{};    ///< "eager", "graph", or empty: virtual.
+  std::string refused{}; ///< Why it was not run.
   u32 wrong_runs = 0;
   double us = 0;
   double low = 0, high = 0, mhz = 0; ///< On a GPU.

@@ -19,7 +19,8 @@ struct synthetic_problem {
   u32 stages = 2;
   double tile_us = 20;
   u32 threads = 128;
-  u32 shared_bytes = 200 * 1024; ///< A block's: 200 KB leaves room for one block an SM, 100 KB for two.
+  u32 shared_bytes =
+      200 * 1024; ///< A block's: 200 KB leaves room for one block an SM, 100 KB for two.
 
   tile_extent grid() const { return {rows, cols, 1}; }
   u32 tiles() const { return rows * cols; }
@@ -47,7 +48,8 @@ public:
   /// Overwrites all words with what no stage writes, and sets the seed.
   void poison(u32 seed, cudaStream_t stream) {
     detail::check(cudaMemsetAsync(words_, 0xff, bytes(), stream), "poison the words");
-    detail::check(cudaMemcpyAsync(seed_, &seed, sizeof seed, cudaMemcpyHostToDevice, stream), "set the seed");
+    detail::check(cudaMemcpyAsync(seed_, &seed, sizeof seed, cudaMemcpyHostToDevice, stream),
+                  "set the seed");
   }
 
   /// Words of the last stage that differ from what they must be; waits for `stream`.
@@ -63,13 +65,16 @@ public:
       for (u32 col = 0; col < problem_.cols; ++col) sum += seed + row * problem_.cols + col;
       u32 value = sum + 1;
       for (u32 stage = 2; stage < problem_.stages; ++stage) value = value * problem_.cols + 1;
-      for (u32 col = 0; col < problem_.cols; ++col) wrong += got[row * problem_.cols + col] != value;
+      for (u32 col = 0; col < problem_.cols; ++col)
+        wrong += got[row * problem_.cols + col] != value;
     }
     return wrong;
   }
 
 private:
-  std::size_t bytes() const { return std::size_t{problem_.stages} * problem_.tiles() * sizeof(u32); }
+  std::size_t bytes() const {
+    return std::size_t{problem_.stages} * problem_.tiles() * sizeof(u32);
+  }
 
   synthetic_problem problem_;
   u32* words_ = nullptr;
@@ -95,7 +100,8 @@ public:
       bind(next, problem, data, cycles);
       ahead = &next;
     }
-    last& tail = chain_.stage<last>("stage " + std::to_string(problem.stages - 1), problem.grid(), RowMajor{});
+    last& tail = chain_.stage<last>("stage " + std::to_string(problem.stages - 1), problem.grid(),
+                                    RowMajor{});
     if (ahead == nullptr)
       chain_.dependency<Policy>(head, tail, previous, row);
     else
@@ -118,7 +124,8 @@ private:
   using last = CuStage<RowMajor, row_read, outputs<>>;
 
   template <class Stage>
-  void bind(Stage& stage, const synthetic_problem& problem, const synthetic_data& data, long long cycles) {
+  void bind(Stage& stage, const synthetic_problem& problem, const synthetic_data& data,
+            long long cycles) {
     auto kernel = chain_.kernel(stage, synthetic<typename Stage::template ref<cuda_backend>>,
                                 dim3(problem.threads), problem.shared_bytes);
     using call = decltype(kernel(synthetic_arguments{}));
@@ -132,7 +139,8 @@ private:
 /// The same kernels without stage code, in stream order.
 class synthetic_plain_chain {
 public:
-  synthetic_plain_chain(const synthetic_problem& problem, const synthetic_data& data, long long cycles)
+  synthetic_plain_chain(const synthetic_problem& problem, const synthetic_data& data,
+                        long long cycles)
       : problem_(problem), data_(data), cycles_(cycles) {
     detail::check(cudaFuncSetAttribute(synthetic_plain, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                        static_cast<int>(problem.shared_bytes)),

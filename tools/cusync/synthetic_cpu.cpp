@@ -15,7 +15,8 @@ namespace {
 /// A chain on the virtual GPU and its words, a row of tiles a stage.
 template <class Policy, tile_source Source> class virtual_synthetic {
 public:
-  virtual_synthetic(const synthetic_problem& problem, const synthetic_variant& variant, const sim::gpu& gpu)
+  virtual_synthetic(const synthetic_problem& problem, const synthetic_variant& variant,
+                    const sim::gpu& gpu)
       : problem_(problem), words_(problem.stages * problem.tiles(), poison),
         chain_(gpu, {.mode = variant.mode,
                      .gate = variant.w ? sim::gate_kind::as_needed : sim::gate_kind::all_blocks}) {
@@ -23,7 +24,8 @@ public:
     const sim::tile_cost cost{.ns = static_cast<u64>(std::llround(problem.tile_us * 1000))};
     declare_synthetic<Policy, Source>(chain_, problem, [&](auto& stage) {
       const u32 index = stage.index();
-      calls_.push_back(chain_.kernel(stage, [this, index](auto ref) { block_of(index, ref); }, block, cost)());
+      calls_.push_back(chain_.kernel(
+          stage, [this, index](auto ref) { block_of(index, ref); }, block, cost)());
     });
   }
 
@@ -57,7 +59,8 @@ private:
       const u32 row = tile.coord.row;
       u32 value = index == 0 ? seed + row * problem_.cols + tile.coord.col : 1;
       if (index > 0) {
-        const sim::checked_input<u32, Stage, 0> in(stage, previous, *tile, words_of(index - 1), matrix, {1, 1});
+        const sim::checked_input<u32, Stage, 0> in(stage, previous, *tile, words_of(index - 1),
+                                                   matrix, {1, 1});
         for (u32 col = 0; col < problem_.cols; ++col) value += in(row, col);
       }
       u32* words = words_.data() + index * problem_.tiles();

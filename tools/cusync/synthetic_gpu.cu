@@ -20,23 +20,27 @@ int attribute(cudaDeviceAttr which) {
 long long cycles_of(double us) { return std::llround(us * attribute(cudaDevAttrClockRate) * 1e-3); }
 
 u32 shared_bytes_of(const synthetic_problem& problem) {
-  return problem.shared_bytes(static_cast<u32>(attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor)));
+  return problem.shared_bytes(
+      static_cast<u32>(attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor)));
 }
 
-synthetic_arguments arguments_of(const synthetic_problem& problem, const synthetic_data& data, u32 stage) {
-  return {stage == 0 ? nullptr : data.words_of(stage - 1), data.seed(), data.words_of(stage), problem.cols,
-          cycles_of(problem.tile_us)};
+synthetic_arguments arguments_of(const synthetic_problem& problem, const synthetic_data& data,
+                                 u32 stage) {
+  return {stage == 0 ? nullptr : data.words_of(stage - 1), data.seed(), data.words_of(stage),
+          problem.cols, cycles_of(problem.tile_us)};
 }
 
 gpu_launch plain(const synthetic_problem& problem, const synthetic_data& data) {
   const u32 shared = shared_bytes_of(problem);
-  check(cudaFuncSetAttribute(synthetic_plain, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
+  check(cudaFuncSetAttribute(synthetic_plain, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(shared)),
         "set the plain kernel's shared memory");
   check(cudaFuncSetAttribute(synthetic_plain, cudaFuncAttributePreferredSharedMemoryCarveout,
                              cudaSharedmemCarveoutMaxShared),
         "set the plain kernel's carve-out");
   std::vector<synthetic_arguments> arguments;
-  for (u32 stage = 0; stage < problem.stages; ++stage) arguments.push_back(arguments_of(problem, data, stage));
+  for (u32 stage = 0; stage < problem.stages; ++stage)
+    arguments.push_back(arguments_of(problem, data, stage));
   return {[=](cudaStream_t stream) {
     for (const synthetic_arguments& each : arguments)
       synthetic_plain<<<problem.tiles(), problem.threads, shared, stream>>>(each, problem.grid());
@@ -45,11 +49,13 @@ gpu_launch plain(const synthetic_problem& problem, const synthetic_data& data) {
 }
 
 template <class Policy, tile_source Source>
-gpu_launch chained(const synthetic_problem& problem, const synthetic_variant& variant, const synthetic_data& data) {
+gpu_launch chained(const synthetic_problem& problem, const synthetic_variant& variant,
+                   const synthetic_data& data) {
   using ref = typename synthetic_stage<Policy, Source>::template ref<cuda_backend>;
   auto chain = std::make_shared<gpu_chain>(variant.mode, variant.w);
   declare_synthetic<Policy, Source>(chain->chain(), problem, [&](auto& stage) {
-    auto kernel = chain->chain().kernel(stage, synthetic<ref>, dim3(problem.threads), shared_bytes_of(problem));
+    auto kernel = chain->chain().kernel(stage, synthetic<ref>, dim3(problem.threads),
+                                        shared_bytes_of(problem));
     chain->add(kernel(arguments_of(problem, data, stage.index())));
   });
   return launch_of(chain);
@@ -99,7 +105,8 @@ public:
   }
 
   void time(progress& bar) {
-    const std::vector<timing> times = time_interleaved(contenders_, request_.samples, runs_a_sample, &bar);
+    const std::vector<timing> times =
+        time_interleaved(contenders_, request_.samples, runs_a_sample, &bar);
     for (std::size_t i = 0; i < times.size(); ++i) times[i].put(rows_[timed_[i]]);
   }
 
@@ -142,8 +149,9 @@ private:
 
 std::vector<synthetic_row> synthetic_on_gpu(const synthetic_request& request) {
   const std::size_t forms = request.eager ? 2 : 1;
-  progress bar(request.problems.size() * (request.variants.size() +
-                                          timing_steps(request.variants.size() * forms, request.samples)));
+  progress bar(
+      request.problems.size() *
+      (request.variants.size() + timing_steps(request.variants.size() * forms, request.samples)));
   std::vector<synthetic_row> rows;
   for (const synthetic_problem& problem : request.problems) {
     synthetic_bench bench(request, problem);

@@ -9,10 +9,11 @@ namespace cusync::cli {
 
 /// One word a tile, so that time is spent on the clock and nothing else.
 struct synthetic_arguments {
-  const u32* in;  ///< The stage before's words, row-major; null in the first stage.
-  const u32* seed; ///< What the first stage adds: changes from run to run, also in a replayed graph.
-  u32* out;       ///< This stage's words.
-  u32 cols;       ///< Tiles a row.
+  const u32* in; ///< The stage before's words, row-major; null in the first stage.
+  const u32*
+      seed; ///< What the first stage adds: changes from run to run, also in a replayed graph.
+  u32* out; ///< This stage's words.
+  u32 cols; ///< Tiles a row.
   long long cycles; ///< A tile is busy for this many clocks of its SM.
 };
 
@@ -32,7 +33,8 @@ __device__ void synthetic_body(const synthetic_arguments& arguments, Stage& stag
       for (u32 col = 0; col < arguments.cols; ++col)
         value += *static_cast<const volatile u32*>(arguments.in + tile.row * arguments.cols + col);
     }
-    while (clock64() - begin < arguments.cycles) {}
+    while (clock64() - begin < arguments.cycles) {
+    }
     if (threadIdx.x == 0) arguments.out[tile.row * arguments.cols + tile.col] = value;
     stage.post(tile);
   });

@@ -18,17 +18,17 @@ namespace cusync::detail {
 /// The device memory that one executable form of a chain runs on: eager launches share one state,
 /// each captured graph has its own. Zeroed once; runs of one state never overlap.
 struct chain_state {
-  u64* words = nullptr;      ///< A (run | ticket) word a stage.
-  u64* gates = nullptr;      ///< A run counter a gate.
-  u32* started = nullptr;    ///< Blocks started, all runs.
+  u64* words = nullptr;   ///< A (run | ticket) word a stage.
+  u64* gates = nullptr;   ///< A run counter a gate.
+  u32* started = nullptr; ///< Blocks started, all runs.
   u32* abort = nullptr;
   u32* semaphores = nullptr;
   spin_report* report = nullptr; ///< Mapped host memory; host and device address are the same.
   cudaEvent_t done = nullptr;    ///< After the last run that was launched on this state.
   cudaStream_t last_stream = nullptr;
-  bool used = false;                  ///< `done` and `last_stream` mean something.
-  unsigned long long capture = 0;     ///< Of a captured state: the capture that it belongs to.
-  std::atomic<bool> taken{false};     ///< Cleared when the graph is destroyed, on any thread.
+  bool used = false;              ///< `done` and `last_stream` mean something.
+  unsigned long long capture = 0; ///< Of a captured state: the capture that it belongs to.
+  std::atomic<bool> taken{false}; ///< Cleared when the graph is destroyed, on any thread.
 
   bool failed() const { return *static_cast<volatile u32*>(&report->raised) != 0; }
 };
@@ -36,7 +36,8 @@ struct chain_state {
 /// All states of a chain in one allocation, made at set-up: nothing is allocated in a capture.
 class state_pool {
 public:
-  state_pool(u32 states, u32 stages, u32 semaphores) : count_(states), states_(new chain_state[states]) {
+  state_pool(u32 states, u32 stages, u32 semaphores)
+      : count_(states), states_(new chain_state[states]) {
     const std::size_t heads = 2 * stages * sizeof(u64) + 2 * sizeof(u32);
     bytes_ = (heads + semaphores * sizeof(u32) + 255) / 256 * 256;
     check(cudaMalloc(&memory_, bytes_ * states), "allocate the chain's semaphores");
@@ -70,8 +71,9 @@ public:
   std::span<chain_state> states() { return {states_.get(), count_}; }
 
   /// Overwrites a state's counters. Waits for the device.
-  static void write(chain_state& state, const std::vector<u64>& words, const std::vector<u64>& gates,
-                    u32 started, const std::vector<u32>& semaphores) {
+  static void write(chain_state& state, const std::vector<u64>& words,
+                    const std::vector<u64>& gates, u32 started,
+                    const std::vector<u32>& semaphores) {
     const auto copy = [](void* to, const void* from, std::size_t bytes) {
       check(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), "write the chain's counters");
     };
@@ -97,7 +99,8 @@ public:
   }
 
   /// Lets `graph` keep the pool, and `state` taken, until it and its executables are destroyed.
-  static void retain(cudaGraph_t graph, chain_state& state, const std::shared_ptr<state_pool>& pool) {
+  static void retain(cudaGraph_t graph, chain_state& state,
+                     const std::shared_ptr<state_pool>& pool) {
     auto* lease = new lease_type{pool, &state};
     cudaUserObject_t object = nullptr;
     check(cudaUserObjectCreate(&object, lease, end_lease, 1, cudaUserObjectNoDestructorSync),

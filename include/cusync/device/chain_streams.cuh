@@ -16,7 +16,8 @@ namespace cusync::detail {
 /// All of them are forked from the user's stream at a run's beginning and joined to it at its end.
 class chain_streams {
 public:
-  explicit chain_streams(u32 stages) : stages_(stages), streams_(stages + 1), events_(3 * stages + 1) {
+  explicit chain_streams(u32 stages)
+      : stages_(stages), streams_(stages + 1), events_(3 * stages + 1) {
     for (cudaStream_t& stream : streams_)
       check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "create a stream");
     for (cudaEvent_t& event : events_)
@@ -35,8 +36,12 @@ public:
 
   void begin(cudaStream_t user) const { record(forked(), user, "fork the chain's streams"); }
   void enter(cudaStream_t own) const { wait(own, forked(), "fork the chain's streams"); }
-  void mark_end(u32 stage, cudaStream_t own) const { record(ended(stage), own, "mark the end of a stage"); }
-  void wait_for_end(u32 stage, cudaStream_t own) const { wait(own, ended(stage), "wait for a whole stage"); }
+  void mark_end(u32 stage, cudaStream_t own) const {
+    record(ended(stage), own, "mark the end of a stage");
+  }
+  void wait_for_end(u32 stage, cudaStream_t own) const {
+    wait(own, ended(stage), "wait for a whole stage");
+  }
 
   /// Records, as an attribute of a stage's launch, the moment when all its blocks have started.
   cudaLaunchAttribute started(u32 stage) const {
@@ -52,7 +57,8 @@ public:
                  const stage_link& link) const {
     enter(gates());
     if (ahead != nullptr)
-      wait(gates(), started(*ahead).val.launchCompletionEvent.event, "order a gate behind a stage's start");
+      wait(gates(), started(*ahead).val.launchCompletionEvent.event,
+           "order a gate behind a stage's start");
     gate_kernel<><<<1, 1, 0, gates()>>>(runs, blocks_before, blocks_a_run, link);
     check(cudaGetLastError(), "launch a gate");
     const cudaEvent_t opened = events_[stages_ + link.stage];
@@ -67,11 +73,13 @@ public:
     cudaGraph_t graph = nullptr;
     check(cudaStreamBeginCapture(of(0), cudaStreamCaptureModeThreadLocal), "probe a capture");
     const cudaLaunchAttribute attribute = started(0);
-    bool captured = probe(of(0), &attribute) &&
-                    cudaStreamWaitEvent(gates(), attribute.val.launchCompletionEvent.event) == cudaSuccess &&
-                    probe(gates(), nullptr) && cudaEventRecord(forked(), gates()) == cudaSuccess &&
-                    cudaStreamWaitEvent(of(0), forked()) == cudaSuccess;
-    captured = cudaStreamEndCapture(of(0), &graph) == cudaSuccess && captured && has_start_edge(graph);
+    bool captured =
+        probe(of(0), &attribute) &&
+        cudaStreamWaitEvent(gates(), attribute.val.launchCompletionEvent.event) == cudaSuccess &&
+        probe(gates(), nullptr) && cudaEventRecord(forked(), gates()) == cudaSuccess &&
+        cudaStreamWaitEvent(of(0), forked()) == cudaSuccess;
+    captured =
+        cudaStreamEndCapture(of(0), &graph) == cudaSuccess && captured && has_start_edge(graph);
     if (graph != nullptr) cudaGraphDestroy(graph);
     cudaGetLastError(); // a driver without it has said so
     return captured;
@@ -96,7 +104,8 @@ private:
     config.attrs = const_cast<cudaLaunchAttribute*>(attribute);
     config.numAttrs = attribute != nullptr ? 1 : 0;
     u64* runs = nullptr;
-    return cudaLaunchKernelEx(&config, gate_kernel<>, runs, u32{0}, u32{0}, stage_link{}) == cudaSuccess;
+    return cudaLaunchKernelEx(&config, gate_kernel<>, runs, u32{0}, u32{0}, stage_link{}) ==
+           cudaSuccess;
   }
 
   static bool has_start_edge(cudaGraph_t graph) {
@@ -109,7 +118,8 @@ private:
 #else
     const cudaError_t got = cudaGraphGetEdges_v2(graph, &from, &to, &edge, &count);
 #endif
-    return got == cudaSuccess && count == 1 && edge.from_port == cudaGraphKernelNodePortLaunchCompletion;
+    return got == cudaSuccess && count == 1 &&
+           edge.from_port == cudaGraphKernelNodePortLaunchCompletion;
   }
 
   u32 stages_;

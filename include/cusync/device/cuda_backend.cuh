@@ -71,7 +71,8 @@ struct cuda_backend {
   }
   /// Release at gpu scope: whoever acquires this value sees all that was written before.
   CUSYNC_DEVICE static void add_release(u32* semaphore, u32 value) {
-    asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(semaphore), "r"(value) : "memory");
+    asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(semaphore), "r"(value)
+                 : "memory");
   }
   CUSYNC_DEVICE static u32 load_acquire(const u32* semaphore) {
     u32 value;

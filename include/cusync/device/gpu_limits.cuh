@@ -76,7 +76,8 @@ public:
   bool gate_needless(const kernel_binding& producer, const kernel_binding& consumer) const {
     const u32 sms = static_cast<u32>(gpu_.multiProcessorCount);
     const u64 waiting = consumer.stage->blocks();
-    return single_wave(sms, occupancy(producer), occupancy(consumer), producer.stage->blocks(), waiting) &&
+    return single_wave(sms, occupancy(producer), occupancy(consumer), producer.stage->blocks(),
+                       waiting) &&
            live_without_gate(sms, capacity(), footprint(producer), footprint(consumer), waiting);
   }
 
@@ -97,7 +98,8 @@ private:
   block_footprint footprint(u32 threads, u32 registers, u64 shared) const {
     const u32 warps = ceil_div(ceil_div(threads, 32), 4) * 4;
     const u64 with_reserve = (shared + gpu_.reservedSharedMemPerBlock + 127) / 128 * 128;
-    return {warps * 32, warps * ceil_div(registers * 32, 256) * 256, static_cast<u32>(with_reserve)};
+    return {warps * 32, warps * ceil_div(registers * 32, 256) * 256,
+            static_cast<u32>(with_reserve)};
   }
   block_footprint footprint(const kernel_binding& kernel) const {
     return footprint(threads_of(kernel), static_cast<u32>(kernel.attributes.numRegs),

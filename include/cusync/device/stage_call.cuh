@@ -43,11 +43,12 @@ public:
   call_of(const kernel_binding& binding, Args... args)
       : stage_call(binding), args_(std::move(args)...) {}
 
-  cudaError_t launch(const cudaLaunchConfig_t& config, const stage_plan& plan, const stage_link& link,
-                     u32* semaphores) const override {
+  cudaError_t launch(const cudaLaunchConfig_t& config, const stage_plan& plan,
+                     const stage_link& link, u32* semaphores) const override {
     const auto& stage = static_cast<const Stage&>(*binding().stage);
     ref view = stage.template view<cuda_backend>(link, semaphores, plan.waits, plan.posted);
-    std::tuple<Args...> args = args_; // CUDA takes pointers to non-const and copies before it returns
+    std::tuple<Args...> args =
+        args_; // CUDA takes pointers to non-const and copies before it returns
     return std::apply(
         [&](Args&... each) {
           void* pointers[] = {&each..., &view};

@@ -39,7 +39,7 @@ struct launch {
   block_footprint footprint;
   std::vector<precondition> after;
   u64 delay_ns = 0;        ///< From the last precondition to the first block's place on an SM.
-  u32 ahead = no_id;        ///< The launch for whose completion a grid wait waits.
+  u32 ahead = no_id;       ///< The launch for whose completion a grid wait waits.
   u32 first_of_run = 0;    ///< The run is [first_of_run, this one] where this one closes it.
   bool closes_run = false; ///< What is ordered behind the run is ordered behind this launch alone.
 
@@ -72,7 +72,7 @@ struct resident {
   u32 launch = 0, block = 0, sm = 0;
   bool started = false, triggered = false;
   u32 semaphore = 0, wanted = 0; ///< While it waits.
-  u32 next_waiter = no_id;        ///< On the same semaphore, by rising `wanted`.
+  u32 next_waiter = no_id;       ///< On the same semaphore, by rising `wanted`.
   u64 waiting_since = 0, not_before = 0;
 };
 
