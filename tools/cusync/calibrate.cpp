@@ -13,7 +13,8 @@ namespace cusync::cli {
 /// 132 + 1 tiles what it takes until the next stage starts: all SMs but one are idle by then. Streams
 /// only where the GPU has more to do than the host.
 std::vector<synthetic_request> calibration_requests() {
-  const auto problems = [](std::vector<u32> rows_of_grids, std::vector<double> tiles_us) {
+  const auto problems = [](const std::vector<u32>& rows_of_grids,
+                           const std::vector<double>& tiles_us) {
     std::vector<synthetic_problem> made;
     for (const u32 rows : rows_of_grids)
       for (const double tile_us : tiles_us)
