@@ -23,7 +23,7 @@ endif()
 target_compile_options(cusync_program INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wconversion -Wshadow -Wno-missing-field-initializers>
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>
-  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers>)
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers,-Wno-restrict>)
 if(CUSYNC_WERROR)
   target_compile_options(cusync_program INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-Werror>

@@ -32,8 +32,9 @@ struct cell {
 /// Rows of named columns.
 struct table {
   std::vector<std::string> columns;
-  std::vector<std::vector<cell>> rows{};
+  std::vector<std::vector<cell>> rows;
 
+  explicit table(std::vector<std::string> names = {}) : columns(std::move(names)) {}
   void add(std::vector<cell> row) { rows.push_back(std::move(row)); }
   std::string text() const; ///< For a person: numbers to the right, words to the left.
   std::string markdown() const;
