@@ -10,10 +10,6 @@
 #include <gmock/gmock.h>
 
 namespace cusync {
-namespace {
-
-using testing::AllOf;
-using testing::HasSubstr;
 
 /// A policy that is `TileSync` but for what a test changes.
 struct broken_policy {
@@ -37,6 +33,11 @@ struct broken_policy {
   friend bool operator==(const broken_policy&, const broken_policy&) = default;
 };
 static_assert(sync_policy<broken_policy>);
+
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
 
 constexpr row_dependence rows{.matrix = {6, 8},
                               .producer_tile = {2, 4},
