@@ -118,6 +118,35 @@ protected:
 
   bool sealed() const { return sealed_; }
 
+  /// Enters one stage's call of a launch into `by_stage`, which has an entry a stage.
+  template <class Call>
+  void place(std::vector<const Call*>& by_stage, const any_stage& stage, const Call& call) const {
+    if (stage.index() >= by_stage.size() || stages_[stage.index()].get() != &stage)
+      throw invalid_argument("call of stage '" + stage.name() + "' belongs to another chain");
+    if (by_stage[stage.index()] != nullptr)
+      throw invalid_argument("stage '" + stage.name() + "' is called twice in one launch");
+    by_stage[stage.index()] = &call;
+  }
+
+  template <class Call> void require_all_placed(const std::vector<const Call*>& by_stage) const {
+    for (const auto& stage : stages_)
+      if (by_stage[stage->index()] == nullptr)
+        throw invalid_argument("launch has no call of stage '" + stage->name() +
+                               "'; give one a stage");
+  }
+
+  /// What all semaphores hold after that many runs of a sealed chain, modulo 2^32.
+  std::vector<u32> semaphores_after(u32 runs) const {
+    std::vector<u32> values(semaphore_total_);
+    for (const auto& stage : stages_)
+      for (u32 output = 0; output < stage->declared_outputs().size(); ++output) {
+        const any_stage::output_set& set = stage->declared_outputs()[output];
+        for (u32 i = 0; i < set.semaphores; ++i)
+          values[set.offset + i] = runs * stage->posts_expected(output, i);
+      }
+    return values;
+  }
+
 private:
   void refuse_after_sealing() const {
     if (sealed_)

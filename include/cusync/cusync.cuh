@@ -91,7 +91,7 @@ public:
   /// The same for a number of stages that is not known at compile time.
   void launch(cudaStream_t stream, const std::vector<const stage_call*>& calls) {
     std::vector<const stage_call*> by_stage(stages().size(), nullptr);
-    for (const stage_call* call : calls) place(by_stage, *call);
+    for (const stage_call* call : calls) place(by_stage, *call->binding().stage, *call);
     launch_all(stream, by_stage);
   }
 
@@ -108,16 +108,8 @@ public:
     u32 blocks_a_run = 0;
     std::vector<u64> words(stages().size(), u64{run} << 32);
     std::vector<u64> gates(stages().size(), run);
-    std::vector<u32> semaphores(semaphore_total());
-    for (const auto& stage : stages()) {
-      blocks_a_run += stage->tiles() == 0 ? 0 : stage->blocks();
-      for (u32 output = 0; output < stage->declared_outputs().size(); ++output) {
-        const any_stage::output_set& set = stage->declared_outputs()[output];
-        for (u32 i = 0; i < set.semaphores; ++i)
-          semaphores[set.offset + i] = run * stage->posts_expected(output, i);
-      }
-    }
-    pool_->write(pool_->eager(), words, gates, run * blocks_a_run, semaphores);
+    for (const auto& stage : stages()) blocks_a_run += stage->tiles() == 0 ? 0 : stage->blocks();
+    pool_->write(pool_->eager(), words, gates, run * blocks_a_run, semaphores_after(run));
   }
 
   /// The mode in force, and why it is not the one asked for (empty where it is). After `prepare()`.
@@ -223,15 +215,6 @@ private:
 
   // --- launch -----------------------------------------------------------------------------------
 
-  void place(std::vector<const stage_call*>& given, const stage_call& call) const {
-    const any_stage& stage = *call.binding().stage;
-    if (stage.index() >= given.size() || stages()[stage.index()].get() != &stage)
-      throw invalid_argument("call of stage '" + stage.name() + "' belongs to another chain");
-    if (given[stage.index()] != nullptr)
-      throw invalid_argument("stage '" + stage.name() + "' is called twice in one launch");
-    given[stage.index()] = &call;
-  }
-
   void launch_all(cudaStream_t stream, const std::vector<const stage_call*>& calls) {
     const std::unique_lock lock(launching_, std::try_to_lock);
     if (!lock)
@@ -249,10 +232,7 @@ private:
           "chain is not set up, and set-up cannot be captured; call prepare() before "
           "the capture begins");
     prepare();
-    for (const auto& stage : stages())
-      if (calls[stage->index()] == nullptr)
-        throw invalid_argument("launch has no call of stage '" + stage->name() +
-                               "'; give one a stage");
+    require_all_placed(calls);
     detail::chain_state& state = capturing ? captured_state(capture, graph) : pool_->eager();
     if (!capturing) throw_if_failed(state, stream);
     if (state.used && state.last_stream != stream)

@@ -105,12 +105,9 @@ public:
   }
   void enqueue(const std::vector<stage_call>& calls) {
     std::vector<const stage_call*> by_stage(stages().size(), nullptr);
-    for (const stage_call& call : calls) place(by_stage, call);
+    for (const stage_call& call : calls) place(by_stage, *call.stage, call);
     prepare();
-    for (const auto& stage : stages())
-      if (by_stage[stage->index()] == nullptr)
-        throw invalid_argument("launch has no call of stage '" + stage->name() +
-                               "'; give one a stage");
+    require_all_placed(by_stage);
     for (const stage_plan& plan : shape_->plan().stages)
       queue_.push_back(*by_stage[plan.stage->index()]);
   }
@@ -166,24 +163,10 @@ public:
   void start_at_run(u32 run) {
     prepare();
     for (u64& word : words_) word = u64{run} << 32;
-    for (const auto& stage : stages())
-      for (u32 output = 0; output < stage->declared_outputs().size(); ++output) {
-        const any_stage::output_set& set = stage->declared_outputs()[output];
-        for (u32 i = 0; i < set.semaphores; ++i)
-          semaphores_[set.offset + i] = run * stage->posts_expected(output, i);
-      }
+    semaphores_ = semaphores_after(run);
   }
 
 private:
-  void place(std::vector<const stage_call*>& given, const stage_call& call) const {
-    const any_stage& stage = *call.stage;
-    if (stage.index() >= given.size() || stages()[stage.index()].get() != &stage)
-      throw invalid_argument("call of stage '" + stage.name() + "' belongs to another chain");
-    if (given[stage.index()] != nullptr)
-      throw invalid_argument("stage '" + stage.name() + "' is called twice in one launch");
-    given[stage.index()] = &call;
-  }
-
   kernel_launch kernel_of(const stage_call& call, u32 position, u32 run) {
     const stage_plan& plan = shape_->plan().stages[position];
     stage_link link = link_of(plan, words_.data(), semaphores_.data(), semaphore_total());
