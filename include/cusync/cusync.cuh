@@ -99,6 +99,7 @@ public:
   void synchronize(cudaStream_t stream) {
     detail::check(cudaStreamSynchronize(stream), "wait for the chain's stream");
     if (!prepared_) return;
+    follow_last_run(pool_->eager(), stream);
     for (detail::chain_state& state : pool_->states()) throw_if_failed(state, stream);
   }
 
@@ -234,13 +235,18 @@ private:
     prepare();
     require_all_placed(calls);
     detail::chain_state& state = capturing ? captured_state(capture, graph) : pool_->eager();
+    follow_last_run(state, stream);
     if (!capturing) throw_if_failed(state, stream);
-    if (state.used && state.last_stream != stream)
-      detail::check(cudaStreamWaitEvent(stream, state.done), "order the run behind the last one");
     run(stream, calls, state, capturing);
     detail::check(cudaEventRecord(state.done, stream), "mark the end of the run");
     state.last_stream = stream;
     state.used = true;
+  }
+
+  /// Orders what comes next in `stream`, a run or a reset, behind the state's last run.
+  static void follow_last_run(const detail::chain_state& state, cudaStream_t stream) {
+    if (state.used && state.last_stream != stream)
+      detail::check(cudaStreamWaitEvent(stream, state.done), "order the run behind the last one");
   }
 
   detail::chain_state& captured_state(unsigned long long capture, cudaGraph_t graph) {
