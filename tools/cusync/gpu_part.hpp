@@ -30,6 +30,9 @@ std::vector<mlp_batch> mlp_on_gpu(const mlp_request& request);
 /// Measures all variants on all problems, each verified first.
 std::vector<synthetic_row> synthetic_on_gpu(const synthetic_request& request);
 
+/// Nanoseconds of a post, measured alone.
+u64 post_ns_on_gpu(u32 samples);
+
 void handover_on_gpu(results& found, const common_options& options);
 void hooks_on_gpu(results& found, const common_options& options);
 

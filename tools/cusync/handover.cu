@@ -3,6 +3,9 @@
 #include "gpu_timing.cuh"
 #include "synthetic_gpu.cuh"
 
+#include <algorithm> // max
+#include <cmath>     // llround
+
 namespace cusync::cli {
 namespace {
 
@@ -131,13 +134,15 @@ std::vector<synthetic_problem> stage_problems() {
   return problems;
 }
 
-/// Waves that the GPU must do: of each stage where a whole stage is waited for, else of all together.
+/// Tiles that must run one after the other: the waves of each stage where a whole stage is waited for,
+/// else those of all together, but at least a tile a stage.
 u32 waves_of(const synthetic_row& row, u32 sms) {
   const u32 places = sms * row.problem.blocks_per_sm;
   const bool whole =
       row.variant.policy == sync_kind::stream || row.variant.policy == sync_kind::grid;
   return whole ? row.problem.stages * ceil_div(row.problem.tiles(), places)
-               : ceil_div(row.problem.stages * row.problem.tiles(), places);
+               : std::max(row.problem.stages,
+                          ceil_div(row.problem.stages * row.problem.tiles(), places));
 }
 
 table stages_of(const std::vector<synthetic_row>& rows, u32 sms) {
@@ -159,6 +164,10 @@ table stages_of(const std::vector<synthetic_row>& rows, u32 sms) {
 }
 
 } // namespace
+
+u64 post_ns_on_gpu(u32 samples) {
+  return static_cast<u64>(std::llround(move_times(motion::post, samples).median()));
+}
 
 void handover_on_gpu(results& found, const common_options& options) {
   found.add("A post and a wait of a block of 128 threads", moves(samples_of(options)));

@@ -15,6 +15,7 @@ facts gpu_facts() { refuse(); }
 sim::gpu current_gpu() { refuse(); }
 std::vector<mlp_batch> mlp_on_gpu(const mlp_request&) { refuse(); }
 std::vector<synthetic_row> synthetic_on_gpu(const synthetic_request&) { refuse(); }
+u64 post_ns_on_gpu(u32) { refuse(); }
 void handover_on_gpu(results&, const common_options&) { refuse(); }
 void hooks_on_gpu(results&, const common_options&) { refuse(); }
 

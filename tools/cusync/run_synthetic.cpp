@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "calibrate.hpp"
 #include "format.hpp"
 #include "gpu_part.hpp"
+#include "run_calibrate.hpp"
 #include "synthetic_cpu.hpp"
 #include "workloads.hpp"
 
-#include <nlohmann/json.hpp>
-
-#include <cmath>   // floor
-#include <fstream> // ifstream
-#include <memory>  // make_shared
+#include <cmath>  // floor
+#include <memory> // make_shared
 
 namespace cusync::cli {
 namespace {
@@ -164,98 +161,8 @@ int run_on_virtual_gpu(const synthetic_options& options) {
   return found.publish();
 }
 
-// --- calibration --------------------------------------------------------------------------------
-
-constexpr const char* measured_heading = "residuals";
-
-std::vector<synthetic_row> measure(const synthetic_options& options) {
-  std::vector<synthetic_row> rows;
-  for (synthetic_request request : calibration_requests()) {
-    request.samples = samples_of(options);
-    request.checks = 20;
-    for (const synthetic_row& row : synthetic_on_gpu(request))
-      if (row.us > 0) rows.push_back(row);
-  }
-  return rows;
-}
-
-/// The measured times in the JSON of an earlier calibration.
-std::vector<synthetic_row> read_measured(const std::string& path) {
-  std::ifstream file(path);
-  if (!file)
-    throw invalid_argument("--from: cannot read '" + path + "'; name the JSON of a calibration");
-  std::vector<synthetic_row> rows;
-  const auto json = nlohmann::json::parse(file, nullptr, false);
-  for (const auto& table :
-       json.is_object() ? json.value("tables", nlohmann::json::array()) : nlohmann::json::array())
-    if (table.value("heading", "") == measured_heading)
-      for (const auto& row : table.at("rows")) {
-        synthetic_row read;
-        read.problem.rows = row.at("rows");
-        read.problem.cols = row.at("cols");
-        read.problem.stages = row.at("stages");
-        read.problem.tile_us = row.at("tile us");
-        read.us = row.at("us");
-        for (const synthetic_request& request : calibration_requests())
-          for (const synthetic_variant& variant : request.variants)
-            if (variant.name() == row.at("launch")) read.variant = variant;
-        rows.push_back(read);
-      }
-  if (rows.empty())
-    throw invalid_argument("--from: '" + path + "' holds no calibration; make one with --json");
-  return rows;
-}
-
-table residuals_of(const std::vector<synthetic_row>& rows, const sim::gpu& fitted) {
-  table result(
-      {"rows", "cols", "stages", "tile us", "launch", "form", "us", "fitted us", "error %"});
-  for (const synthetic_row& row : rows) {
-    const double us = predicted_us(row.problem, row.variant, fitted);
-    result.add({row.problem.rows, row.problem.cols, row.problem.stages,
-                cell(row.problem.tile_us, 0), row.variant.name(),
-                row.form.empty() ? cell() : cell(row.form), cell(row.us, 2), cell(us, 2),
-                cell(100 * (us - row.us) / row.us, 2)});
-  }
-  return result;
-}
-
-void report_fit(results& found, const sim::gpu& before, const gpu_fit& fit) {
-  table constants({"constant", "before", "fitted", "+- ns"});
-  std::string initialisers;
-  for (std::size_t i = 0; i < std::size(gpu_constants); ++i) {
-    const gpu_constant& constant = gpu_constants[i];
-    const bool known = constant.fitted && fit.deviation[i] >= 0;
-    constants.add({constant.name, before.*constant.field,
-                   known ? cell(fit.gpu.*constant.field) : cell(),
-                   known ? cell(fit.deviation[i], 0) : cell()});
-    if (known) initialisers += formatted("u64 {} = {}; ", constant.name, fit.gpu.*constant.field);
-  }
-  found.add("constants", constants);
-  found.note(formatted("root mean square error {:.2f} %", 100 * fit.error));
-  found.note("for sim/gpu.hpp: " + initialisers);
-  found.note("'-': not fitted, or not to be told from these times.");
-}
-
-int calibrate(const synthetic_options& options) {
-  const bool from_file = !options.from.empty();
-  if (!from_file && !use_gpu(options))
-    throw invalid_argument("--calibrate: " + why_no_gpu() +
-                           "; give an earlier calibration's JSON with --from FILE");
-  const sim::gpu before =
-      virtual_gpu_of(options.gpu, from_file ? sim::find_gpu("H200") : current_gpu()).gpu;
-  results found("Costs of launching and handing over, fitted", options);
-  if (!from_file) found.fact(gpu_facts());
-  const std::vector<synthetic_row> rows =
-      from_file ? read_measured(options.from) : measure(options);
-  const gpu_fit fit = fit_constants(before, rows);
-  report_fit(found, before, fit);
-  found.add(measured_heading, residuals_of(rows, fit.gpu));
-  report_numbers(found, rows, 20);
-  return found.publish();
-}
-
 int run_synthetic(const synthetic_options& options) {
-  if (options.calibrate) return calibrate(options);
+  if (options.calibrate) return run_calibrate(options, options.from);
   return use_gpu(options) ? run_on_gpu(options) : run_on_virtual_gpu(options);
 }
 

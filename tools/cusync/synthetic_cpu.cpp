@@ -25,7 +25,7 @@ public:
     declare_synthetic<Policy, Source>(chain_, problem, [&](auto& stage) {
       const u32 index = stage.index();
       calls_.push_back(chain_.kernel(
-          stage, [this, index](auto ref) { block_of(index, ref); }, block, cost)());
+          stage, [this, index](auto ref) { this->block_of(index, ref); }, block, cost)());
     });
   }
 
