@@ -19,6 +19,8 @@ class command {
 public:
   explicit command(CLI::App& app) : app_(&app) {}
 
+  /// A value that must be given, by its place: `cusync check FILE`.
+  command& argument(const char* name, std::string& value, const char* help);
   command& option(const char* name, std::string& value, const char* help);
   command& option(const char* name, u64& value, const char* help);
   command& flag(const char* name, bool& value, const char* help);
@@ -30,8 +32,8 @@ private:
   CLI::App* app_;
 };
 
-/// A subcommand of `cusync run`.
-struct workload {
+/// A subcommand of `cusync`, or of `cusync run`: a workload.
+struct subcommand {
   const char* name;
   const char* help;
   std::function<void(command)> declare;
@@ -39,7 +41,8 @@ struct workload {
 
 /// Parses the command line and does what it says. Returns the exit status; 2 where the command line is
 /// wrong, which one line on stderr then says.
-int run_command_line(int argc, char** argv, const std::vector<workload>& workloads,
-                     const std::string& version, const char* examples);
+int run_command_line(int argc, char** argv, const std::vector<subcommand>& workloads,
+                     const std::vector<subcommand>& tools, const std::string& version,
+                     const char* examples);
 
 } // namespace cusync::cli

@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
   try {
     return run_command_line(
         argc, argv, {mlp_workload(), synthetic_workload(), handover_workload(), hooks_workload()},
-        version_text(), examples);
+        {}, version_text(), examples);
   } catch (const wait_timeout& failure) {
     return failed(wrong_result, failure);
   } catch (const deadlock& failure) {

@@ -10,8 +10,8 @@ namespace cusync::cli {
 namespace {
 
 /// A workload with no options of its own that only a GPU can answer.
-workload measurement(const char* name, const char* title,
-                     void (*measure)(results& found, const common_options& options)) {
+subcommand measurement(const char* name, const char* title,
+                       void (*measure)(results& found, const common_options& options)) {
   const auto run = [=](const common_options& options) {
     if (!use_gpu(options))
       throw invalid_argument(
@@ -31,12 +31,12 @@ workload measurement(const char* name, const char* title,
 
 } // namespace
 
-workload handover_workload() {
+subcommand handover_workload() {
   return measurement("handover", "Cost of a post, a wait and a whole hand-over between stages",
                      handover_on_gpu);
 }
 
-workload hooks_workload() {
+subcommand hooks_workload() {
   return measurement("hooks", "Cost of stage code where every wait is satisfied", hooks_on_gpu);
 }
 

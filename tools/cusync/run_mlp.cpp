@@ -174,7 +174,7 @@ void declare(command to) {
 
 } // namespace
 
-workload mlp_workload() {
+subcommand mlp_workload() {
   return {"mlp", "GPT-3's MLP with real data: each policy against stream order", declare};
 }
 

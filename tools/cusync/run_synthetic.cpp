@@ -186,7 +186,7 @@ void declare(command to) {
 
 } // namespace
 
-workload synthetic_workload() {
+subcommand synthetic_workload() {
   return {"synthetic",
           "Tiles that only spend time: launch modes against stream order and the virtual GPU",
           declare};

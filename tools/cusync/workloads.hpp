@@ -7,9 +7,9 @@ namespace cusync::cli {
 
 // The subcommands of `cusync run`.
 
-workload mlp_workload();
-workload synthetic_workload();
-workload handover_workload();
-workload hooks_workload();
+subcommand mlp_workload();
+subcommand synthetic_workload();
+subcommand handover_workload();
+subcommand hooks_workload();
 
 } // namespace cusync::cli
