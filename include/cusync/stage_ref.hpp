@@ -90,6 +90,9 @@ CUSYNC_HOST_DEVICE constexpr bool reached(u32 seen, u32 wanted) {
 /// by `posts` each run, and 2^32 runs later both have wrapped to where they were.
 CUSYNC_HOST_DEVICE constexpr u32 wanted_in_run(u32 run, u32 posts) { return (run + 1) * posts; }
 
+/// What `wait_ahead` returns where no later step of the tile needs a wait.
+inline constexpr u32 no_step = 0xffffffff;
+
 /// A tile, or none. `while (auto tile = stage.tile())`.
 struct claimed_tile {
   tile_coord coord;
@@ -237,6 +240,22 @@ public:
     }
   }
 
+  /// Like `wait`, and returns the first later step that needs another one, or `no_step`.
+  ///
+  /// In the same round trip it looks at what the steps behind read, without waiting for that: where
+  /// many semaphores guard a tile (`TileSync`), those that are there cost one call and not one each.
+  /// A kernel runs its usual loop up to the step returned, without a test a step.
+  template <int Operand, class By = by_block>
+  CUSYNC_DEVICE u32 wait_ahead(operand<Operand> which, tile_coord tile, u32 step, By by = {}) {
+    if constexpr (declares(which)) {
+      auto& input = detail::find_input<Operand>(*this);
+      const step_range steps = input.dependence.steps(tile);
+      Backend::work_until(step - steps.begin, steps.end - steps.begin);
+      return await_ahead(input, tile, {step, steps.end}, by);
+    }
+    return no_step;
+  }
+
   /// The same for all that `tile` reads through the operand.
   template <int Operand, class By = by_block>
   CUSYNC_DEVICE void wait_all(operand<Operand> which, tile_coord tile, By by = {}) {
@@ -320,23 +339,84 @@ private:
     return last;
   }
 
+  /// Whether the launch makes semaphores needless, once a grid wait that it asks for is over.
+  template <class Input> CUSYNC_DEVICE bool ordered_by_launch(const Input& input) const {
+    if (!has(duty::waits)) return true;
+    if (input.grid_wait) Backend::grid_wait(); // by every thread that loads
+    return input.grid_wait || input.semaphores == nullptr;
+  }
+
   /// `needed` is evaluated only where there is something to wait for.
   template <class Input, class Needed, class By>
   CUSYNC_DEVICE void await(Input& input, tile_coord tile, const Needed& needed, By by) {
-    if (!has(duty::waits)) return;
-    if (input.grid_wait) return Backend::grid_wait(); // by every thread that loads
-    if (input.semaphores == nullptr) return;
-    const semaphore_range guards = input.policy.guards(needed());
+    if (ordered_by_launch(input)) return;
+    await_guards(input, input.policy.guards(needed()), tile, by);
+  }
+  template <class Input, class By>
+  CUSYNC_DEVICE void await_guards(Input& input, semaphore_range guards, tile_coord tile, By by) {
     if (guards == input.passed) return;
     input.passed = guards;
     poll(input, guards, tile, by);
     Backend::sync(by);
   }
 
+  /// For the first of `steps`; returns what `wait_ahead` does.
+  template <class Input, class By>
+  CUSYNC_DEVICE u32 await_ahead(Input& input, tile_coord tile, step_range steps, By by) {
+    if (ordered_by_launch(input)) return no_step;
+    const semaphore_range guards = input.policy.guards(input.dependence.reads(tile));
+    if (guards == input.passed) return no_step;
+    if (guards == input.policy.guards(input.dependence.reads(tile, steps.begin))) {
+      await_guards(input, guards, tile, by);
+      return no_step;
+    }
+    u32 missing = no_step;
+    if (Backend::rank(by) < Backend::pollers(by)) missing = look_ahead(input, tile, steps, by);
+    return static_cast<u32>(Backend::share(missing, by));
+  }
+
+  /// By the pollers, who share the steps in order. The first step of all is waited for.
+  template <class Input, class By>
+  CUSYNC_DEVICE u32 look_ahead(const Input& input, tile_coord tile, step_range steps, By by) {
+    const u32 run = Backend::from_first(static_cast<u32>(claim_ >> 32), by);
+    const u32 each = ceil_div(steps.end - steps.begin, Backend::pollers(by));
+    const u32 begin = steps.begin + Backend::rank(by) * each;
+    const u32 end = detail::min(begin + each, steps.end);
+    u32 missing = no_step;
+    semaphore_range seen{};
+    for (u32 step = begin; step < end && missing == no_step; ++step) {
+      const semaphore_range guards = input.policy.guards(input.dependence.reads(tile, step));
+      if (guards == seen) continue;
+      seen = guards;
+      for (u32 position = 0; position < guards.count() && missing == no_step; ++position) {
+        const u32 semaphore = guards.at(position);
+        const u32 posts = Backend::load_acquire(input.semaphores + semaphore);
+        if (!settle(input, semaphore, posts, run, tile, step == steps.begin)) missing = step;
+      }
+    }
+    return Backend::least(missing, by);
+  }
+
+  /// By one participant, whose look saw `seen` posts. Whether they are enough; waits until they are
+  /// where they `must` be.
+  template <class Input>
+  CUSYNC_DEVICE bool settle(const Input& input, u32 semaphore, u32 seen, u32 run, tile_coord tile,
+                            bool must) const {
+    const u32 wanted = wanted_in_run(run, input.policy.posts_expected(semaphore));
+    if (!reached(seen, wanted)) [[unlikely]] {
+      if (!must) return false;
+      Backend::spin(
+          link, input.semaphores + semaphore,
+          {0, link.stage, static_cast<u32>(Input::operand), tile, semaphore, seen, wanted});
+    }
+    Backend::passed(input.semaphores + semaphore);
+    return true;
+  }
+
   /// The first warp of the participants looks at the semaphores, a lane each, so that a row of tiles
   /// costs one round trip; the barrier behind hands what its lanes acquired to all.
   template <class Input, class By>
-  CUSYNC_DEVICE void poll(Input& input, semaphore_range guards, tile_coord tile, By by) {
+  CUSYNC_DEVICE void poll(const Input& input, semaphore_range guards, tile_coord tile, By by) {
     const u32 lanes = Backend::pollers(by);
     u32 position = Backend::rank(by);
     if (position >= lanes) return;
@@ -346,12 +426,7 @@ private:
                    : 0;
     const u32 run = Backend::from_first(static_cast<u32>(claim_ >> 32), by);
     while (position < guards.count()) {
-      const u32 semaphore = guards.at(position);
-      const u32 wanted = wanted_in_run(run, input.policy.posts_expected(semaphore));
-      if (!reached(seen, wanted)) [[unlikely]]
-        Backend::spin(
-            link, input.semaphores + semaphore,
-            {0, link.stage, static_cast<u32>(Input::operand), tile, semaphore, seen, wanted});
+      settle(input, guards.at(position), seen, run, tile, true);
       position += lanes;
       if (position < guards.count())
         seen = Backend::load_acquire(input.semaphores + guards.at(position));

@@ -26,7 +26,8 @@ inline stage_options some_blocks(u32 choice, tile_source source, u64 tiles) {
   return {counts[choice % (source == by_counter ? 3 : 2)]};
 }
 
-/// Every pair of orders, 1 to 8 slots, dispatch in any order, tiles that vary or sleep.
+/// Every pair of orders, 1 to 8 slots, dispatch in any order, tiles that vary or sleep, consumers that
+/// wait step by step or look ahead.
 template <tile_source First = by_index, tile_source Second = by_index, class Policy,
           class Dependence>
 void conform(const pair_case<Policy, Dependence>& of,
@@ -41,6 +42,7 @@ void conform(const pair_case<Policy, Dependence>& of,
           options.producer = some_blocks(turn + turn / 8, First, of.dependence.producer().count());
           options.consumer =
               some_blocks(turn / 3 + turn / 8, Second, of.dependence.consumer().count());
+          options.consumer_asks = turn % 2 == 0 ? asking::each_step : asking::ahead;
           pair_chain<Policy, Dependence, First, Second> pair(of, sim::find_gpu("H200"), how,
                                                              options);
           for (const sim::pick dispatch :

@@ -81,9 +81,13 @@ template <class Case> struct producer_kernel {
   }
 };
 
+/// How a consumer asks for what a tile's steps read.
+enum class asking { each_step, ahead };
+
 template <class Case> struct consumer_kernel {
   const Case* of;
   const double* data;
+  asking how;
 
   template <class Stage> void operator()(double* result, Stage stage) const {
     stage.start();
@@ -91,9 +95,15 @@ template <class Case> struct consumer_kernel {
       std::vector<sim::checked_input<double, Stage, 0>> in;
       for (u32 slice = 0; slice < of->dependence.producer().slices; ++slice)
         in.emplace_back(stage, A, *tile, data + slice * of->plane(), of->matrix, of->producer_tile);
+      u32 next = of->dependence.steps(*tile).begin;
+      const auto wait = [&](u32 step) {
+        if (how == asking::each_step)
+          stage.wait(A, *tile, step);
+        else if (step == next)
+          next = stage.wait_ahead(A, *tile, step);
+      };
       result[flat(*tile, of->dependence.consumer())] = of->consume(
-          *tile, [&](u32 step) { stage.wait(A, *tile, step); },
-          [&](u32 row, u32 col, u32 slice) { return in[slice](row, col); });
+          *tile, wait, [&](u32 row, u32 col, u32 slice) { return in[slice](row, col); });
     }
   }
 };
@@ -102,6 +112,7 @@ struct pair_options {
   any_order first{}, second{};
   stage_options producer{}, consumer{};
   sim::block_resources block{};
+  asking consumer_asks = asking::each_step;
 };
 
 inline constexpr tile_source by_index = tile_source::block_index;
@@ -125,7 +136,8 @@ public:
                                          options.consumer)),
         produce_(chain_.kernel(producer_, producer_kernel<pair>{&of_, between_.data()},
                                options.block, {.ns = 1000})),
-        consume_(chain_.kernel(consumer_, consumer_kernel<pair>{&of_, between_.data()},
+        consume_(chain_.kernel(consumer_,
+                               consumer_kernel<pair>{&of_, between_.data(), options.consumer_asks},
                                options.block, {.ns = 700})) {
     chain_.dependency(producer_, consumer_, A, of.dependence, of.policy);
   }

@@ -23,7 +23,7 @@ struct tracing_backend {
   static inline u32 block = 0;
   static inline u64 drawn = 0; ///< What the next draw gives.
   static inline const u32* semaphores = nullptr;
-  static constexpr u32 lanes = 4;
+  static inline u32 lanes = 4;
 
   static void log(const std::string& what) { trace += (trace.empty() ? "" : " ") + what; }
   static std::string number(const u32* semaphore) { return std::to_string(semaphore - semaphores); }
@@ -33,9 +33,10 @@ struct tracing_backend {
   template <class By> static u32 pollers(By) { return lanes; }
   template <class By> static void sync(By) { log("sync"); }
   template <class By> static u32 from_first(u32, By) { return static_cast<u32>(drawn >> 32); }
-  template <class By> static u64 share(u64, By) {
+  template <class By> static u32 least(u32 value, By) { return value; }
+  template <class By> static u64 share(u64 value, By) {
     log("share");
-    return drawn;
+    return thread == 0 ? value : drawn;
   }
   static u32 block_index() { return block; }
   static void draw_if(bool draws, u64*, u64& into) {
@@ -59,6 +60,7 @@ struct tracing_backend {
   static void raise(const stage_link&, spin_failure, const spin_report&) { log("raise"); }
   static void begin_tile(tile_coord) {}
   static void work_until(u32, u32) {}
+  static void passed(const u32*) {}
   static void finish() {}
 };
 
@@ -173,6 +175,41 @@ TEST(StageRef, WaitIsFreeForTheSemaphoresOfTheLastOne) {
   EXPECT_EQ(taken(), "");
   tiles_waited.ref.wait(A, {1, 5, 0}, 1);
   EXPECT_EQ(taken(), "look:8 sync");
+}
+
+TEST(StageRef, WaitAheadTellsTheFirstStepThatIsNotThereYet) {
+  fixture<Both<TileSync>> stage(duty::draws | duty::waits);
+  tracing_backend::lanes = 1; // this thread looks at all
+  stage.words.assign(64, 1);
+  stage.words[10] = 0; // the first of step 2
+  stage.ref.start();
+  taken();
+  EXPECT_EQ(stage.ref.wait_ahead(A, {1, 0, 0}, 0), 2u);
+  EXPECT_EQ(taken(), "look:6 look:7 look:8 look:9 look:10 share");
+  EXPECT_EQ(stage.ref.wait_ahead(A, {1, 0, 0}, 2), no_step); // its own step it waits for
+  EXPECT_EQ(taken(), "look:10 spin:10>=1 look:11 share");
+  tracing_backend::lanes = 4;
+  stage.play(2, 0, 0);
+  stage.ref.start();
+  stage.ref.wait_ahead(A, {1, 0, 0}, 0);
+  EXPECT_EQ(taken(), "look:10 share"); // its step is the third, which it does not wait for
+}
+
+TEST(StageRef, WaitAheadIsAWaitWhereOneCoversTheTile) {
+  fixture<Both<RowSync>> stage(duty::draws | duty::waits);
+  stage.words.assign(64, 6);
+  stage.ref.start();
+  taken();
+  EXPECT_EQ(stage.ref.wait_ahead(A, {1, 0, 0}, 0), no_step);
+  EXPECT_EQ(taken(), "look:1 sync");
+  EXPECT_EQ(stage.ref.wait_ahead(A, {1, 4, 0}, 0), no_step);
+  EXPECT_EQ(stage.ref.wait_ahead(B, {1, 4, 0}, 0), no_step); // no dependence
+  stage.input().semaphores = nullptr;                        // its producer is complete
+  EXPECT_EQ(stage.ref.wait_ahead(A, {0, 0, 0}, 0), no_step);
+  EXPECT_EQ(taken(), "");
+  stage.input().grid_wait = true;
+  EXPECT_EQ(stage.ref.wait_ahead(A, {0, 0, 0}, 0), no_step);
+  EXPECT_EQ(taken(), "grid_wait");
 }
 
 TEST(StageRef, StartForgetsWhatAnEarlierUseHadWaitedFor) {

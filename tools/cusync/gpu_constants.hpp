@@ -17,6 +17,7 @@ struct gpu_constant {
 /// a post can be measured alone.
 inline constexpr gpu_constant gpu_constants[] = {
     {"first_launch_ns", &sim::gpu::first_launch_ns, false},
+    {"run_gap_ns", &sim::gpu::run_gap_ns, true},
     {"stream_gap_ns", &sim::gpu::stream_gap_ns, true},
     {"early_launch_ns", &sim::gpu::early_launch_ns, true},
     {"gate_ns", &sim::gpu::gate_ns, true},

@@ -184,9 +184,8 @@ void handover_on_gpu(results& found, const common_options& options) {
       found.wrong(row.variant.name() + ": wrong words in " + std::to_string(row.wrong_runs) +
                   " runs");
   found.note("us a stage above: (time - waves * tile) / stages; waves of each stage where whole "
-             "stages are waited "
-             "for, else of all stages together.");
-  found.note("streams is launched eagerly: a captured run would be one in mode serial.");
+             "stages are waited for, else of all stages together, but at least one a stage.");
+  found.note("streams is launched eagerly, all else in graphs.");
 }
 
 } // namespace cusync::cli

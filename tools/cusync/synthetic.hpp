@@ -47,7 +47,7 @@ struct synthetic_variant {
     return std::string(cusync::name_of(mode)) + " " + name_of(policy) + (w ? "+W" : "") +
            (counter ? ", claimed" : "");
   }
-  /// A captured run in mode `streams` would be one in mode `serial`.
+  /// Mode `streams` is the one for older GPUs and drivers, whose captured runs are in mode `serial`.
   bool in_graph() const { return mode != launch_mode::streams; }
 };
 

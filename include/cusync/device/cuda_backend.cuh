@@ -35,6 +35,10 @@ struct cuda_backend {
   template <class By> CUSYNC_DEVICE static u32 from_first(u32 value, By by) {
     return __shfl_sync(0xffffffffu >> (32 - pollers(by)), value, 0);
   }
+  /// The least of the pollers' values, for all of them.
+  template <class By> CUSYNC_DEVICE static u32 least(u32 value, By by) {
+    return __reduce_min_sync(0xffffffffu >> (32 - pollers(by)), value);
+  }
   /// The first participant's value, for all participants. The barrier ahead keeps a slow thread's
   /// read of the last value apart from this write.
   CUSYNC_DEVICE static u64 share(u64 value, by_block by) {
@@ -145,10 +149,17 @@ struct cuda_backend {
     out->wanted = where.wanted;
     __threadfence_system(); // the host reads the rest only after `raised`
     out->raised = static_cast<u32>(failure);
-    if (link.expiry == on_expiry::trap) __trap();
+    if (link.expiry == on_expiry::trap) fault();
   }
 
 private:
+  /// Ends the kernel, and with it the context, by a store to address 0. Not by `__trap`: behind a path
+  /// that leaves the kernel ptxas takes no warp for converged any more, which costs a GEMM's loop its
+  /// uniform registers and an eighth of its issue slots, in a kernel that never gets here.
+  CUSYNC_DEVICE static void fault() {
+    asm volatile("st.global.u32 [%0], %1;" ::"l"(u64{0}), "r"(0) : "memory");
+  }
+
   CUSYNC_DEVICE static u64 now_ns() {
     u64 now;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now)::"memory");
@@ -168,6 +179,7 @@ public:
 
   CUSYNC_DEVICE static void begin_tile(tile_coord) {}
   CUSYNC_DEVICE static void work_until(u32, u32) {}
+  CUSYNC_DEVICE static void passed(const u32*) {}
   CUSYNC_DEVICE static void finish() {}
 };
 

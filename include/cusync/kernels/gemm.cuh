@@ -6,7 +6,9 @@
 #include <cusync/kernels/gemm_config.hpp>       // gemm_config, load_order
 #include <cusync/kernels/mma.cuh>               // copy_chunk, load_matrices, multiply_add
 #include <cusync/order/row_major.hpp>           // RowMajor
-#include <cusync/stage_ref.hpp>                 // claimed_tile
+#include <cusync/stage_ref.hpp>                 // no_step
+
+#include <type_traits> // bool_constant
 
 namespace cusync {
 
@@ -15,63 +17,31 @@ namespace cusync {
 template <tile_order Order = RowMajor> struct plain_stage {
   tile_extent grid;
   Order order{};
-  bool taken = false;
 
   CUSYNC_DEVICE void start() {}
-  CUSYNC_DEVICE claimed_tile tile() {
-    if (taken || blockIdx.x >= grid.count()) return {};
-    taken = true;
-    return {order.tile_at(blockIdx.x, grid), true};
+  template <class Body> CUSYNC_DEVICE void for_each_tile(const Body& body) {
+    if (blockIdx.x < grid.count()) body(order.tile_at(blockIdx.x, grid));
   }
-  template <int Operand> CUSYNC_DEVICE void wait(operand<Operand>, tile_coord, u32) {}
   CUSYNC_DEVICE void post(tile_coord) {}
   template <int Operand> static constexpr bool declares(operand<Operand>) { return false; }
 };
 
 namespace detail {
 
-/// The first step behind `step` that may read producer tiles which `step` does not.
-template <class Dependence>
-CUSYNC_HOST_DEVICE constexpr u32 covered_until(const Dependence&, u32 step) {
-  return step + 1;
-}
-CUSYNC_HOST_DEVICE constexpr u32 covered_until(const row_dependence& reads, u32 step) {
-  const u64 end = min(u64{step + 1} * reads.step_cols, u64{reads.matrix.cols});
-  const u32 tiles = ceil_div(static_cast<u32>(end), reads.producer_tile.cols);
-  const u32 covered = static_cast<u32>(u64{tiles} * reads.producer_tile.cols / reads.step_cols);
-  return covered > step ? covered : step + 1;
-}
-
-/// The waits of a tile on one operand, each made once. `stage_ref::wait` answers a repeated question
-/// with a comparison, but what it compares takes divisions: too much for every k-tile.
+/// The waits of a tile on one operand, each made once.
 template <class Stage, int Operand> class operand_waits {
 public:
-  static constexpr bool open = !Stage::declares(operand<Operand>{});
+  static constexpr bool declared = Stage::declares(operand<Operand>{});
 
-  CUSYNC_DEVICE operand_waits(tile_coord tile, u32 steps) : tile_(tile), steps_(steps) {}
-
-  CUSYNC_DEVICE void pass(Stage& stage, u32 step) {
-    if constexpr (!open) {
-      if (step != next_) return;
-      stage.wait(operand<Operand>{}, tile_, step);
-      next_ = next_wait(stage, step);
-    }
+  CUSYNC_DEVICE void pass(Stage& stage, tile_coord tile, u32 step) {
+    if constexpr (declared)
+      if (step == next_) next_ = stage.wait_ahead(operand<Operand>{}, tile, step);
   }
+  /// The step that asks next.
+  CUSYNC_DEVICE u32 next() const { return declared ? next_ : no_step; }
 
 private:
-  static constexpr u32 never = 0xffffffff;
-
-  CUSYNC_DEVICE u32 next_wait(Stage& stage, u32 step) const {
-    const auto& input = find_input<Operand>(stage);
-    if (input.grid_wait || input.semaphores == nullptr) return never;
-    if (input.passed == input.policy.guards(input.dependence.reads(tile_))) return never;
-    const u32 next = covered_until(input.dependence, step);
-    return next < steps_ ? next : never;
-  }
-
-  tile_coord tile_;
-  u32 steps_;
-  u32 next_ = 0; ///< The step that asks next.
+  u32 next_ = 0;
 };
 
 /// A thread's part of a tile's loads. Each call copies the next k-tile; 64-bit addresses throughout.
@@ -216,25 +186,25 @@ __global__ void __launch_bounds__(Config::threads, Config::blocks_per_sm)
   const u32 steps = ceil_div(args.k, Config::tile.k);
 
   stage.start();
-  while (const claimed_tile tile = stage.tile()) {
-    detail::gemm_loads<Config> loads(args, *tile, shared);
-    detail::operand_waits<Stage, 0> a_waits(*tile, steps);
-    detail::operand_waits<Stage, 1> b_waits(*tile, steps);
+  stage.for_each_tile([&](tile_coord tile) {
+    detail::gemm_loads<Config> loads(args, tile, shared);
+    detail::operand_waits<Stage, 0> a_waits;
+    detail::operand_waits<Stage, 1> b_waits;
 
     // One group of copies a step, empty past the last: `await_copies` counts groups. Weights that go
     // ahead belong to the first group.
 #pragma unroll 1
     for (u32 step = 0; weights_first && step < detail::min(ahead, steps); ++step) {
-      b_waits.pass(stage, step);
+      b_waits.pass(stage, tile, step);
       loads.load_b(step, step);
     }
 #pragma unroll 1 // one copy of the wait's code
     for (u32 step = 0; step < ahead; ++step) {
       if (step < steps) {
-        a_waits.pass(stage, step);
+        a_waits.pass(stage, tile, step);
         loads.load_a(step, step);
         if (!weights_first) {
-          b_waits.pass(stage, step);
+          b_waits.pass(stage, tile, step);
           loads.load_b(step, step);
         }
       }
@@ -248,10 +218,8 @@ __global__ void __launch_bounds__(Config::threads, Config::blocks_per_sm)
     __syncthreads();
     if (steps != 0) fragments[0].load(shared, 0);
 
-    for (u32 step = 0; step < steps; ++step) {
-      // Ahead of all else: below there is no branch, so that copies go out between products.
-      b_waits.pass(stage, step + ahead);
-      a_waits.pass(stage, step + ahead);
+    u32 step = 0;
+    const auto multiply = [&]<bool Loading>(std::bool_constant<Loading>) {
 #pragma unroll
       for (u32 k = 0; k < Config::mmas_k; ++k) {
         const bool last = k + 1 == Config::mmas_k;
@@ -262,21 +230,29 @@ __global__ void __launch_bounds__(Config::threads, Config::blocks_per_sm)
           __syncthreads();
           slot = detail::next<Config>(slot);
         }
-        if (!last || step + 1 < steps)
+        if (!last || Loading || step + 1 < steps)
           fragments[(k + 1) % 2].load(shared + slot * Config::stage_bytes,
                                       (k + 1) % Config::mmas_k);
         // Into the slot of the k-tile before this one; spread out, where there is room.
-        const bool loading = step + ahead < steps;
-        if (k == 0 && loading) loads.load_b(step + ahead, detail::previous<Config>(slot));
-        if (k == a_turn && loading) loads.load_a(step + ahead, detail::previous<Config>(slot));
+        if (k == 0 && Loading) loads.load_b(step + ahead, detail::previous<Config>(slot));
+        if (k == a_turn && Loading) loads.load_a(step + ahead, detail::previous<Config>(slot));
         if (k == a_turn) detail::commit_copies();
         sums.add(fragments[k % 2]);
       }
-    }
+    };
+    do { // up to the next wait
+      b_waits.pass(stage, tile, step + ahead);
+      a_waits.pass(stage, tile, step + ahead);
+      const u32 until = detail::min(steps, detail::min(a_waits.next(), b_waits.next()));
+#pragma unroll 1 // the loop of a GEMM without stages: no branch, so that copies go out between products
+      for (; step + ahead < until; ++step) multiply(std::true_type{});
+    } while ((a_waits.declared || b_waits.declared) && step + ahead < steps);
+#pragma unroll 1
+    for (; step < steps; ++step) multiply(std::false_type{});
     if (args.then == activation::gelu) sums.apply_gelu();
-    sums.store(args, *tile);
-    stage.post(*tile);
-  }
+    sums.store(args, tile);
+    stage.post(tile);
+  });
 }
 
 } // namespace cusync

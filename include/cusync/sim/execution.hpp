@@ -47,6 +47,7 @@ public:
   void barrier() { looks_ = 0; }
   u32 look_at(const u32* semaphore);
   void spin(const u32* semaphore, const spin_report& where);
+  void passed(const u32* semaphore);
   void wait_for_grid();
   void post(const u32* semaphore);
   void finish();
@@ -275,13 +276,16 @@ inline void running_block::end_tile() {
 /// The posts so far, once the look's round trip is over and the last one's hand-over too.
 inline u32 running_block::look_at(const u32* semaphore) {
   const u32 at = static_cast<u32>(semaphore - owner_.semaphores_);
-  waited_for_[at] = true;
   const u64 start = owner_.scheduler_.now();
   if (looks_++ % gpu::warp == 0) pause({action::kind::elapse, owner_.device_.satisfied_wait_ns});
   while (owner_.scheduler_.visible_from(at) > owner_.scheduler_.now())
     pause({action::kind::elapse, owner_.scheduler_.visible_from(at) - owner_.scheduler_.now()});
   if (tile() != nullptr) tile()->wait_ns += owner_.scheduler_.now() - start;
   return *semaphore;
+}
+
+inline void running_block::passed(const u32* semaphore) {
+  waited_for_[static_cast<u32>(semaphore - owner_.semaphores_)] = true;
 }
 
 inline void running_block::spin(const u32* semaphore, const spin_report& where) {

@@ -34,6 +34,7 @@ struct gpu {
 
   // Launching, all to the first instruction of a stage's first block but for `block_start_ns`.
   u64 first_launch_ns = 3300; ///< From the launch of a run.
+  u64 run_gap_ns = 1900;      ///< From the completion of the run ahead.
   u64 stream_gap_ns = 1900;   ///< From the completion of the stage ahead (mode `serial`).
   u64 early_launch_ns = 325;  ///< From the last trigger of the stage ahead (mode `pdl`).
   u64 gate_ns = 1800;         ///< From the start of the last block that a gate counts (`streams`).

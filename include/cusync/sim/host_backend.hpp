@@ -13,6 +13,7 @@ struct host_backend {
   template <class By> static u32 pollers(By) { return 1; }
   template <class By> static void sync(By) { running_block::current().barrier(); }
   template <class By> static u32 from_first(u32 value, By) { return value; }
+  template <class By> static u32 least(u32 value, By) { return value; }
   /// Follows each claim of a tile; the draw at a block's start is not waited for.
   template <class By> static u64 share(u64 value, By) {
     running_block::current().claim();
@@ -48,6 +49,7 @@ struct host_backend {
 
   static void begin_tile(tile_coord tile) { running_block::current().begin_tile(tile); }
   static void work_until(u32 done, u32 of) { running_block::current().work_until(done, of); }
+  static void passed(const u32* semaphore) { running_block::current().passed(semaphore); }
   static void finish() { running_block::current().finish(); }
 };
 

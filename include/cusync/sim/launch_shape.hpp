@@ -101,7 +101,7 @@ public:
     made.first_of_run = first;
     made.closes_run = position + 1 == stages && mode_ != launch_mode::streams;
     if (position == 0 || mode_ == launch_mode::streams) { // behind the run before it
-      made.delay_ns = first == 0 ? device_.first_launch_ns : device_.stream_gap_ns;
+      made.delay_ns = first == 0 ? device_.first_launch_ns : device_.run_gap_ns;
       const u32 oldest = first == 0                      ? first
                          : mode_ == launch_mode::streams ? first - stages
                                                          : first - 1;
