@@ -189,6 +189,7 @@ public:
   /// ticket; the draw's latency runs on until the first wait needs the run number.
   template <class By = by_block> CUSYNC_DEVICE void start(By by = {}) {
     forget_launch_values();
+    Backend::start();
     if (has(duty::triggers)) Backend::trigger();
     if (has(duty::starts) && Backend::rank(by) == 0) Backend::add(link.started, 1);
     if constexpr (draws_at_start)

@@ -164,6 +164,22 @@ TEST(VirtualGpu, FaultsABlockThatLeavesWithoutFinish) {
                     HasSubstr("tile() until it returns none")));
 }
 
+TEST(VirtualGpu, FaultsABlockThatDoesNotStart) {
+  two_stages<> pair;
+  const auto forgetful = [](auto stage) {
+    while (auto tile = stage.tile()) stage.post(*tile);
+  };
+  EXPECT_THAT(message_of<kernel_fault>([&] { pair.run(obedient, forgetful); }),
+              HasSubstr("stage 'second' takes a tile before start()"));
+}
+
+TEST(VirtualGpu, RefusesASecondKernelOfAStage) {
+  two_stages<> pair;
+  pair.chain.kernel(pair.first, obedient);
+  EXPECT_THAT(message_of<invalid_argument>([&] { pair.chain.kernel(pair.first, obedient); }),
+              HasSubstr("stage 'first' has a kernel already"));
+}
+
 TEST(VirtualGpu, AcceptsABlockThatLeavesThroughFinish) {
   two_stages<> pair;
   const auto early = [](auto stage) {

@@ -58,6 +58,7 @@ struct tracing_backend {
   static void trigger() { log("trigger"); }
   static void grid_wait() { log("grid_wait"); }
   static void raise(const stage_link&, spin_failure, const spin_report&) { log("raise"); }
+  static void start() {}
   static void begin_tile(tile_coord) {}
   static void work_until(u32, u32) {}
   static void passed(const u32*) {}

@@ -177,6 +177,7 @@ private:
 public:
   // --- what only the virtual GPU needs ----------------------------------------------------------
 
+  CUSYNC_DEVICE static void start() {}
   CUSYNC_DEVICE static void begin_tile(tile_coord) {}
   CUSYNC_DEVICE static void work_until(u32, u32) {}
   CUSYNC_DEVICE static void passed(const u32*) {}

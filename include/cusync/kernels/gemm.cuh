@@ -181,7 +181,8 @@ __global__ void __launch_bounds__(Config::threads, Config::blocks_per_sm)
   constexpr u32 ahead = Config::stages - 1;
   constexpr bool weights_first = Config::loads == load_order::weights_first;
   constexpr u32 a_turn = Config::mmas_k > 2 ? 1 : 0;
-  extern __shared__ uint4 gemm_shared[];
+  // Aligned as `swizzled_matrix` assumes; static shared memory, such as a stage's, lies before it.
+  extern __shared__ __align__(128) uint4 gemm_shared[];
   const u32 shared = static_cast<u32>(__cvta_generic_to_shared(gemm_shared));
   const u32 steps = ceil_div(args.k, Config::tile.k);
 

@@ -11,7 +11,7 @@ enum class load_order : u32 { wait_first, weights_first };
 
 /// A matrix of halves in shared memory, in chunks of 16 bytes. `ldmatrix` reads a column of eight
 /// chunks at a time, `cp.async` writes eight neighbours of a row: swizzled, either touches each of the
-/// eight 16-byte bank groups once.
+/// eight 16-byte bank groups once, given a matrix that begins at a multiple of 128 bytes.
 template <u32 Rows, u32 Cols> struct swizzled_matrix {
   static constexpr u32 chunks = Cols / 8; ///< A row.
   static constexpr u32 bytes = Rows * Cols * 2;
@@ -113,11 +113,7 @@ struct gemm_config {
 template <load_order Loads = load_order::weights_first>
 using gemm_128x256x32 = gemm_config<128, 256, 32, 2, 4, 4, 1, Loads>;
 template <load_order Loads = load_order::weights_first>
-using gemm_128x256x64 = gemm_config<128, 256, 64, 2, 4, 3, 1, Loads>;
-template <load_order Loads = load_order::weights_first>
 using gemm_128x128x32 = gemm_config<128, 128, 32, 2, 2, 4, 2, Loads>;
-template <load_order Loads = load_order::weights_first>
-using gemm_128x128x64 = gemm_config<128, 128, 64, 2, 2, 3, 2, Loads>;
 template <load_order Loads = load_order::weights_first>
 using gemm_64x128x64 = gemm_config<64, 128, 64, 2, 2, 4, 2, Loads>;
 template <load_order Loads = load_order::weights_first>

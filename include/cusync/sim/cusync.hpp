@@ -75,6 +75,10 @@ public:
   bound_kernel<Stage, Function> kernel(Stage& stage, Function function, block_resources block = {},
                                        tile_cost tile = {.ns = 1000}) {
     if (shape_) throw invalid_argument("chain was launched already; bind its kernels before");
+    bound_.resize(stages().size(), false);
+    if (bound_[stage.index()])
+      throw invalid_argument("stage '" + stage.name() + "' has a kernel already");
+    bound_[stage.index()] = true;
     loads_.resize(stages().size());
     loads_[stage.index()] = {block, tile};
     return {stage, std::move(function)};
@@ -180,6 +184,7 @@ private:
   gpu device_;
   schedule how_;
   std::vector<stage_load> loads_; ///< By stage.
+  std::vector<bool> bound_;       ///< By stage: it has its kernel.
   std::optional<launch_shape> shape_;
   std::vector<u64> words_; ///< By stage.
   std::vector<u32> semaphores_;

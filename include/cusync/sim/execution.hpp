@@ -15,7 +15,7 @@
 namespace cusync::sim {
 
 /// A kernel broke the stage's contract: it read what it had not waited for, wrote what is not its
-/// own, or left without `finish()`.
+/// own, took a tile ahead of `start()` or left without `finish()`.
 struct kernel_fault : error {
   using error::error;
 };
@@ -38,6 +38,7 @@ public:
   static running_block& current();
 
   u32 index() const;
+  void start() { started_ = true; }
   void claim(); ///< A ticket's round trip.
   void count_start();
   void trigger();
@@ -70,6 +71,7 @@ private:
   execution& owner_;
   u32 id_;
   action next_;
+  bool started_ = false;
   bool finished_ = false;
   std::size_t record_ = no_tile;
   u64 tile_ns_ = 0;
@@ -222,7 +224,7 @@ inline void running_block::run() {
 }
 
 inline void running_block::reset() {
-  finished_ = false;
+  started_ = finished_ = false;
   record_ = no_tile;
   waited_for_.assign(owner_.semaphore_count_, false);
   waited_for_grid_ = false;
@@ -243,6 +245,9 @@ inline tile_record* running_block::tile() {
 }
 
 inline void running_block::begin_tile(tile_coord tile) {
+  if (!started_)
+    throw kernel_fault("stage '" + owner_.name_of(id_) +
+                       "' takes a tile before start(); without its run number a wait is wrong");
   end_tile();
   const resident& here = owner_.scheduler_.at(id_);
   const kernel_launch& kernel = owner_.kernel_of(id_);

@@ -47,6 +47,7 @@ struct host_backend {
                        "none after finish() or after tile() returned none");
   }
 
+  static void start() { running_block::current().start(); }
   static void begin_tile(tile_coord tile) { running_block::current().begin_tile(tile); }
   static void work_until(u32 done, u32 of) { running_block::current().work_until(done, of); }
   static void passed(const u32* semaphore) { running_block::current().passed(semaphore); }
