@@ -3,8 +3,12 @@
 #include "synthetic_cpu.hpp"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <iterator>
 
 namespace cusync::cli {
@@ -56,6 +60,23 @@ TEST(Calibrate, MeasuresNothingThatTheGpuIsJudgedBy) {
       EXPECT_TRUE(problem.tiles() == 66 || problem.tiles() == 132 || problem.tiles() == 265);
       EXPECT_TRUE(problem.tile_us == 2 || problem.tile_us == 7);
     }
+}
+
+TEST(Calibrate, TheBuiltInGpusHaveTheCostsThatWereMeasuredLast) {
+  const std::filesystem::path results = CUSYNC_RESULTS;
+  std::filesystem::path latest;
+  for (const auto& entry : std::filesystem::directory_iterator(results))
+    if (entry.path().filename().string().ends_with("-h200-calibration.json"))
+      latest = std::max(latest, entry.path());
+  ASSERT_FALSE(latest.empty()) << "no calibration in " << results;
+  const auto measured = nlohmann::json::parse(std::ifstream(latest));
+  const sim::gpu& gpu = sim::find_gpu("H200");
+  EXPECT_EQ(std::to_string(gpu.post_ns), measured.at("post ns").get<std::string>());
+  for (const auto& row : measured.at("tables").at(0).at("rows"))
+    for (const gpu_constant& constant : gpu_constants)
+      if (constant.fitted && row.at("constant") == constant.name) {
+        EXPECT_EQ(row.at("fitted"), gpu.*constant.field) << constant.name;
+      }
 }
 
 TEST(Synthetic, ExecutedAndPredictedTimesAreTheSame) {

@@ -49,7 +49,7 @@ void expect_exact(ProducerOrder producer_order, ConsumerOrder consumer_order, co
       CuStage<ConsumerOrder, inputs<reads<0, Policy, Dependence>>, outputs<>, Source>;
   const tile_extent from = reads_of.producer(), to = reads_of.consumer();
   words seed(1), middle(from.count() * lane_words), out(to.count() * lane_words);
-  CuSync chain({.mode = how.mode, .spin_limit = std::chrono::seconds(4)});
+  CuSync chain(in_mode(how.mode));
   auto& producer = chain.stage<producer_stage>("producer", from, producer_order, how.producer);
   auto& consumer = chain.stage<consumer_stage>("consumer", to, consumer_order, how.consumer);
   chain.dependency(producer, consumer, A, reads_of, policy);
@@ -200,7 +200,7 @@ void expect_diamond_exact(launch_mode mode) {
               outputs<>>;
   words seed(1), head_out(189 * lane_words), left_out(189 * lane_words),
       right_out(189 * lane_words), join_out(189 * lane_words);
-  CuSync chain({.mode = mode, .spin_limit = std::chrono::seconds(4)});
+  CuSync chain(in_mode(mode));
   auto& join = chain.stage<join_stage>("join", grid, RowMajor{}); // declared first, launched last
   auto& head = chain.stage<head_stage>("head", grid, RowMajor{});
   auto& left = chain.stage<left_stage>("left", grid, RowMajor{});

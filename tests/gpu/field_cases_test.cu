@@ -108,8 +108,6 @@ private:
   std::vector<std::function<std::unique_ptr<stage_call>()>> make_calls_;
 };
 
-chain_options in_mode(launch_mode mode) { return {.mode = mode, .spin_limit = seconds(4)}; }
-
 constexpr launch_mode overlapping[] = {launch_mode::pdl, launch_mode::streams};
 
 void expect_runs_exact(line<>& chain, u32 runs) {
@@ -783,8 +781,8 @@ struct silent_chain {
   u64 sleep = 0;
   stream user;
 
-  silent_chain(launch_mode mode, std::chrono::nanoseconds limit)
-      : chain({.mode = mode, .spin_limit = limit}),
+  silent_chain(launch_mode mode, milliseconds limit)
+      : chain(in_mode(mode, limit)),
         producer(chain.stage<producer_stage>("producer", {rows, 1, 1}, RowMajor{})),
         consumer(chain.stage<consumer_stage>("consumer", {rows, 1, 1}, RowMajor{})),
         produce_(bind()),
@@ -848,7 +846,7 @@ TEST(FieldCase33, SlowButLiveProducerIsNotKilled) {
   test.silent.set(0, test.user);
   test.sleep = 500'000'000;
   using producer_stage = CuStage<RowMajor, inputs<>, outputs<RowSync>, tile_source::counter>;
-  CuSync chain({.mode = launch_mode::pdl, .spin_limit = seconds(1)});
+  CuSync chain(in_mode(launch_mode::pdl, seconds(1)));
   auto& producer = chain.stage<producer_stage>("producer", {8, 1, 1}, RowMajor{}, {.blocks = 1});
   auto& consumer = chain.stage<silent_chain::consumer_stage>("consumer", {8, 1, 1}, RowMajor{});
   chain.dependency<RowSync>(producer, consumer, A, row_dependence{{8, 1}, {1, 1}, 1, 1, 1});
@@ -909,15 +907,11 @@ TEST(Launch, EveryStageIsCalledOnce) {
 TEST(FieldCase34, AutomaticTakesWhatTheBuildAllows) {
   line<> chain({}, in_mode(launch_mode::automatic));
   chain.chain().prepare();
-  cudaFuncAttributes attributes{};
-  ok(cudaFuncGetAttributes(&attributes, hold));
-  int major = 0;
-  ok(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
-  const bool can = major >= 9 && attributes.ptxVersion >= 90;
+  const bool can = has_pdl();
   EXPECT_EQ(chain.chain().mode(), can ? launch_mode::pdl : launch_mode::streams);
   EXPECT_EQ(chain.chain().mode_reason().empty(), can);
   expect_runs_exact(chain, 20);
-  line<> forced({}, in_mode(launch_mode::pdl));
+  line<> forced({}, {.mode = launch_mode::pdl});
   if (can)
     EXPECT_NO_THROW(forced.chain().prepare());
   else

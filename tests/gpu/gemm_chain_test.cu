@@ -70,7 +70,7 @@ template <class Config, class Policy> void expect_pair_exact(pair_shape shape, l
   const gemm_arguments second{middle.data(), device_w2.data(), out.data(), m, hidden, columns};
   require_valid(first, tile);
   require_valid(second, tile);
-  CuSync chain({.mode = mode, .spin_limit = std::chrono::seconds(4)});
+  CuSync chain(in_mode(mode));
   auto& producer = chain.stage<producer_stage>("gemm 1", gemm_grid(m, columns, tile), RowMajor{});
   auto& consumer = chain.stage<consumer_stage>("gemm 2", gemm_grid(m, hidden, tile), RowMajor{});
   chain.dependency<Policy>(producer, consumer, gemm_a,

@@ -186,4 +186,22 @@ std::vector<u32> next_stage_words(const std::vector<u32>& in, const Dependence& 
 
 template <class Stage> using gpu_ref = typename Stage::template ref<cuda_backend>;
 
+/// Whether GPU and build have programmatic dependent launch.
+inline bool has_pdl() {
+  int device = 0, major = 0;
+  ok(cudaGetDevice(&device));
+  ok(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  cudaFuncAttributes attributes{};
+  ok(cudaFuncGetAttributes(&attributes, detail::gate_kernel<>));
+  return major >= 9 && attributes.ptxVersion >= 90;
+}
+
+/// Options of a test's chain. Where there is no mode `pdl`, a case that asks for it shows what
+/// `automatic` takes instead.
+inline chain_options in_mode(launch_mode mode,
+                             std::chrono::milliseconds limit = std::chrono::seconds(4)) {
+  if (mode == launch_mode::pdl && !has_pdl()) mode = launch_mode::automatic;
+  return {.mode = mode, .spin_limit = limit};
+}
+
 } // namespace cusync::test

@@ -39,7 +39,7 @@ TEST(FieldCase12, WhatAnEarlierKernelWritesIsThereAheadOfTheFirstWait) {
   using last_stage = CuStage<RowMajor, read, outputs<>>;
   const row_dependence row{{264, 1}, {1, 1}, 1, 1, 1}; // two blocks an SM, and all three stages fit
   for (const launch_mode mode : {launch_mode::pdl, launch_mode::streams}) {
-    CuSync chain({.mode = mode, .spin_limit = std::chrono::seconds(4)});
+    CuSync chain(in_mode(mode));
     auto& first = chain.stage<first_stage>("first", row.producer(), RowMajor{});
     auto& middle = chain.stage<middle_stage>("middle", row.consumer(), RowMajor{});
     auto& last = chain.stage<last_stage>("last", row.consumer(), RowMajor{});

@@ -34,19 +34,19 @@ struct gpu {
 
   // Launching, all to the first instruction of a stage's first block but for `block_start_ns`.
   u64 first_launch_ns = 3300; ///< From the launch of a run.
-  u64 run_gap_ns = 1523;      ///< From the completion of the run ahead.
-  u64 stream_gap_ns = 613;    ///< From the completion of the stage ahead (mode `serial`).
+  u64 run_gap_ns = 1553;      ///< From the completion of the run ahead.
+  u64 stream_gap_ns = 614;    ///< From the completion of the stage ahead (mode `serial`).
   u64 early_launch_ns = 0;    ///< From the last trigger of the stage ahead (mode `pdl`).
-  u64 gate_ns = 4549;         ///< From the start of the last block that a gate counts (`streams`).
+  u64 gate_ns = 4568;         ///< From the start of the last block that a gate counts (`streams`).
   u64 block_start_ns = 100;   ///< Comes on top, for each block that gets a place on an idle SM.
-  u64 turnaround_ns = 351; ///< Exit of a block to the first instruction of the next in its place.
+  u64 turnaround_ns = 344; ///< Exit of a block to the first instruction of the next in its place.
 
   // Handing over.
-  u64 claim_ns = 293;           ///< A tile from the stage's counter: one atomic round trip.
-  u64 satisfied_wait_ns = 1080; ///< A wait whose posts are there: a round trip and a barrier.
-  u64 post_ns = 349;            ///< Barrier and release of a post.
-  u64 hand_over_ns = 671;       ///< A post to the return of the wait that it ends.
-  u64 grid_wait_ns = 602;       ///< Completion of the stage ahead to the return of a grid wait.
+  u64 claim_ns = 297;           ///< A tile from the stage's counter: one atomic round trip.
+  u64 satisfied_wait_ns = 1065; ///< A wait whose posts are there: a round trip and a barrier.
+  u64 post_ns = 343;            ///< Barrier and release of a post.
+  u64 hand_over_ns = 670;       ///< A post to the return of the wait that it ends.
+  u64 grid_wait_ns = 613;       ///< Completion of the stage ahead to the return of a grid wait.
 
   static constexpr u32 warp = 32;
   static constexpr u32 register_unit = 256; ///< Registers in which a warp's share is handed out.
