@@ -75,7 +75,6 @@ public:
         options_.captures + 1, static_cast<u32>(stages().size()), semaphore_total());
     share_carveout();
     if (mode_ == launch_mode::streams) make_streams();
-    captured_plan_ = plan_launch(*this, captured_mode());
     prepared_ = true;
   }
 
@@ -118,7 +117,8 @@ public:
   const std::string& mode_reason() const { return mode_reason_; }
   /// The mode of captured runs: `serial` where the graph cannot hold what mode `streams` needs.
   launch_mode captured_mode() const {
-    return mode_ == launch_mode::streams && !starts_are_captured_ ? launch_mode::serial : mode_;
+    const bool lacks_edges = streams_ != nullptr && !streams_->starts_are_captured();
+    return lacks_edges ? launch_mode::serial : mode_;
   }
   /// Whether the gate in front of this stage was proved needless and left out.
   bool gate_skipped(const any_stage& stage) const {
@@ -205,7 +205,6 @@ private:
 
   void make_streams() {
     streams_ = std::make_unique<detail::chain_streams>(static_cast<u32>(stages().size()));
-    starts_are_captured_ = streams_->starts_are_captured();
     gates_.assign(stages().size(), true);
     // Proved for chains of two stages only: in longer ones, mixes of waiting stages fill an SM.
     if (options_.skip_gates && plan_.stages.size() == 2) {
@@ -269,7 +268,7 @@ private:
 
   void run(cudaStream_t stream, const std::vector<const stage_call*>& calls,
            detail::chain_state& state, bool capturing) {
-    const launch_plan& plan = capturing ? captured_plan_ : plan_;
+    const launch_plan plan = capturing ? plan_launch(*this, captured_mode()) : plan_;
     try {
       if (plan.mode == launch_mode::streams)
         run_in_streams(stream, calls, state, capturing);
@@ -391,11 +390,9 @@ private:
   launch_mode mode_ = launch_mode::automatic;
   std::string mode_reason_;
   launch_plan plan_;
-  launch_plan captured_plan_;
   std::shared_ptr<detail::state_pool> pool_;
   std::unique_ptr<detail::chain_streams> streams_; ///< In mode `streams`.
   std::vector<bool> gates_;                        ///< By stage: a gate stands in front of it.
-  bool starts_are_captured_ = false;
   std::mutex launching_;
   bool prepared_ = false;
 };

@@ -212,7 +212,7 @@ function(case_predictions)
     string(REGEX MATCH "${pattern}\\| ([0-9.]+) " _ "${predicted}")
     hundredths("${CMAKE_MATCH_1}" virtual)
     math(EXPR off "(${virtual} - ${us}) * 1000 / ${us}") # thousandths
-    if(off GREATER 60 OR off LESS -60)
+    if(off GREATER 70 OR off LESS -70)
       message(FATAL_ERROR "predicted ${virtual} hundredths of a us, off by ${off} thousandths:\n${row}")
     endif()
     message(STATUS "${chain}| off by ${off} thousandths")

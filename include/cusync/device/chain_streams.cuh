@@ -6,8 +6,8 @@
 
 #include <cuda_runtime_api.h>
 
-#include <string> // string
-#include <vector> // vector
+#include <optional> // optional
+#include <vector>   // vector
 
 namespace cusync::detail {
 
@@ -67,9 +67,16 @@ public:
   }
 
   /// In a graph a stage and the gate behind it are unordered branches, and a gate that runs first could
-  /// keep the stage out. What orders them is the edge that `started` makes. Tries, with two gates that
-  /// never run, whether this driver captures it.
+  /// keep the stage out. What orders them is the edge that `started` makes. Whether this driver captures
+  /// it: tried once, with two gates that never run, and not before a capture asks, since a device-wide
+  /// call of another thread fails while any stream is captured.
   bool starts_are_captured() const {
+    if (!starts_are_captured_) starts_are_captured_ = probe_capture();
+    return *starts_are_captured_;
+  }
+
+private:
+  bool probe_capture() const {
     cudaGraph_t graph = nullptr;
     check(cudaStreamBeginCapture(of(0), cudaStreamCaptureModeThreadLocal), "probe a capture");
     const cudaLaunchAttribute attribute = started(0);
@@ -85,7 +92,6 @@ public:
     return captured;
   }
 
-private:
   cudaStream_t gates() const { return streams_.back(); }
   cudaEvent_t forked() const { return events_.back(); }
   cudaEvent_t ended(u32 stage) const { return events_[stage]; }
@@ -125,6 +131,7 @@ private:
   u32 stages_;
   std::vector<cudaStream_t> streams_; ///< By stage; the gates' is last.
   std::vector<cudaEvent_t> events_;   ///< Ends, gates and starts by stage; the fork is last.
+  mutable std::optional<bool> starts_are_captured_;
 };
 
 } // namespace cusync::detail
