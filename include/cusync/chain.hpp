@@ -16,6 +16,26 @@
 
 namespace cusync {
 
+namespace detail {
+
+/// What a chain must know of a policy beyond the concept.
+struct policy_traits {
+  bool whole_grid;
+  bool unguarded;
+  bool covers_all; ///< `covers_every_range`.
+};
+
+/// By type, or, where the policy is known at run time only, as it says itself.
+template <class Policy> policy_traits traits_of(const Policy& policy) {
+  if constexpr (requires { policy.whole_grid(); })
+    return {policy.whole_grid(), policy.unguarded(), policy.covers_all()};
+  else
+    return {std::is_same_v<Policy, GridSync>, std::is_same_v<Policy, NoSync>,
+            covers_every_range<Policy>};
+}
+
+} // namespace detail
+
 /// The stages of a chain and what they read of each other: any directed acyclic graph. Pure
 /// description; `CuSync` adds a GPU to it, `sim::CuSync` the virtual one.
 class chain {
@@ -32,11 +52,12 @@ public:
   Stage& stage(std::string name, tile_extent grid, Order order, stage_options options = {}) {
     refuse_after_sealing();
     require_grid(name, grid, options);
-    require_permutation(order, grid);
+    if (!faults_kept_) require_permutation(order, grid);
     auto made = std::make_unique<Stage>(std::move(name), static_cast<u32>(stages_.size()), grid,
                                         order, options);
     Stage& result = *made;
-    if (result.blocks() < result.tiles() && result.source() == tile_source::block_index)
+    if (!faults_kept_ && result.blocks() < result.tiles() &&
+        result.source() == tile_source::block_index)
       throw invalid_argument("stage '" + result.name() + "' has " +
                              std::to_string(result.blocks()) + " blocks for " +
                              std::to_string(result.tiles()) +
@@ -68,14 +89,13 @@ public:
     if constexpr (requires { reads.validate(); }) reads.validate();
     if constexpr (requires { policy.validate(); }) policy.validate();
     require_grids(producer, consumer, reads.producer(), reads.consumer());
-    constexpr bool unguarded = std::is_same_v<Policy, NoSync>;
-    if constexpr (!unguarded) {
+    const detail::policy_traits is = detail::traits_of(policy);
+    if (!faults_kept_ && !is.unguarded) {
       require_reached(policy, producer.grid());
-      if constexpr (!covers_every_range<Policy>) require_coverage(policy, reads);
+      if (!is.covers_all) require_coverage(policy, reads);
     }
     const u32 output = producer.provide(policy);
-    consumer.template depend<Operand>(producer, output, policy, reads,
-                                      std::is_same_v<Policy, GridSync>, unguarded);
+    consumer.template depend<Operand>(producer, output, policy, reads, is.whole_grid, is.unguarded);
   }
 
   const std::vector<std::unique_ptr<any_stage>>& stages() const { return stages_; }
@@ -98,6 +118,10 @@ public:
   }
 
 protected:
+  /// Takes orders, policies and numbers of blocks as they are from now on, for `sim::check` to refute.
+  /// Such a chain is not to be launched unless that has proved it.
+  void keep_faults() { faults_kept_ = true; }
+
   /// Ends the description: lays out the semaphores. Called by the first set-up of a launch.
   void seal() {
     if (sealed_) return;
@@ -202,6 +226,7 @@ private:
   std::vector<std::unique_ptr<any_stage>> stages_;
   u32 semaphore_total_ = 0;
   bool sealed_ = false;
+  bool faults_kept_ = false;
 };
 
 } // namespace cusync

@@ -26,6 +26,10 @@ concept dependence = std::copyable<Dependence> &&
   { reads.reads(tile) } -> std::convertible_to<tile_range>;
 };
 
+/// True for dependences in which all tiles of a row, of one slice, read the same: a checker then asks
+/// once a row.
+template <class Dependence> inline constexpr bool same_reads_in_a_row = false;
+
 /// [begin, end) along one axis: elements or tiles, as the function that makes it says.
 struct axis_range {
   u32 begin = 0;

@@ -58,6 +58,10 @@ public:
   // What simulator and checker ask of policies and dependences; inputs and outputs by their position
   // in the stage's type.
   virtual step_range steps(u32 input, tile_coord tile) const = 0;
+  virtual tile_range range(u32 input, tile_coord tile) const = 0;
+  virtual tile_range range(u32 input, tile_coord tile, u32 step) const = 0;
+  /// All tiles of a row, of one slice, read and wait for the same through this input.
+  virtual bool same_in_a_row(u32 input) const = 0;
   virtual semaphore_range guards(u32 input, tile_coord tile) const = 0;
   virtual semaphore_range guards(u32 input, tile_coord tile, u32 step) const = 0;
   virtual u32 semaphore_of(u32 output, tile_coord tile) const = 0;
@@ -99,6 +103,19 @@ public:
   step_range steps(u32 input, tile_coord tile) const override {
     return of_input<step_range>(input,
                                 [&](const auto& side) { return side.dependence.steps(tile); });
+  }
+  tile_range range(u32 input, tile_coord tile) const override {
+    return of_input<tile_range>(input,
+                                [&](const auto& side) { return side.dependence.reads(tile); });
+  }
+  tile_range range(u32 input, tile_coord tile, u32 step) const override {
+    return of_input<tile_range>(
+        input, [&](const auto& side) { return side.dependence.reads(tile, step); });
+  }
+  bool same_in_a_row(u32 input) const override {
+    return of_input<bool>(input, []<class Side>(const Side&) {
+      return same_reads_in_a_row<decltype(Side::dependence)>;
+    });
   }
   semaphore_range guards(u32 input, tile_coord tile) const override {
     return of_input<semaphore_range>(

@@ -183,5 +183,6 @@ private:
 };
 
 static_assert(dependence<conv2d_dependence>);
+template <> inline constexpr bool same_reads_in_a_row<conv2d_dependence> = true;
 
 } // namespace cusync

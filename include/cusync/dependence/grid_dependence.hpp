@@ -26,5 +26,6 @@ struct grid_dependence {
 };
 
 static_assert(dependence<grid_dependence>);
+template <> inline constexpr bool same_reads_in_a_row<grid_dependence> = true;
 
 } // namespace cusync

@@ -59,5 +59,6 @@ private:
 };
 
 static_assert(dependence<row_dependence>);
+template <> inline constexpr bool same_reads_in_a_row<row_dependence> = true;
 
 } // namespace cusync
