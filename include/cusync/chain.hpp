@@ -8,6 +8,7 @@
 #include <cusync/policy/no_sync.hpp>   // NoSync
 #include <cusync/stage.hpp>            // CuStage, any_stage, stage_options
 
+#include <functional>  // function
 #include <memory>      // unique_ptr
 #include <string>      // string
 #include <type_traits> // is_same_v
@@ -36,6 +37,15 @@ template <class Policy> policy_traits traits_of(const Policy& policy) {
 
 } // namespace detail
 
+/// What a stage reads of a buffer's content from before the chain.
+struct initial_read {
+  const any_stage* reader = nullptr;
+  buffer of;
+  element_extent tile;                         ///< Elements of one of the tiles read.
+  tile_extent grid;                            ///< Of those tiles.
+  std::function<tile_range(tile_coord)> reads; ///< By the reader's tile.
+};
+
 /// The stages of a chain and what they read of each other: any directed acyclic graph. Pure
 /// description; `CuSync` adds a GPU to it, `sim::CuSync` the virtual one.
 class chain {
@@ -52,6 +62,8 @@ public:
   Stage& stage(std::string name, tile_extent grid, Order order, stage_options options = {}) {
     refuse_after_sealing();
     require_grid(name, grid, options);
+    if (options.writes.index != cusync::buffer::none) require_buffer(options.writes, name);
+    require_positive(options.tile, "stage '" + name + "': tile");
     if (!faults_kept_) require_permutation(order, grid);
     auto made = std::make_unique<Stage>(std::move(name), static_cast<u32>(stages_.size()), grid,
                                         order, options);
@@ -98,7 +110,33 @@ public:
     consumer.template depend<Operand>(producer, output, policy, reads, is.whole_grid, is.unguarded);
   }
 
+  /// A buffer that stages write (`stage_options::writes`) or read.
+  cusync::buffer buffer(std::string name) {
+    refuse_after_sealing();
+    buffers_.push_back(std::move(name));
+    return {static_cast<u32>(buffers_.size() - 1)};
+  }
+
+  /// Declares that `reader` reads what the buffer held before the chain, in tiles of `tile` elements:
+  /// nothing to wait for, but no stage may overwrite it too early.
+  template <class Reader, dependence Dependence>
+  void initial(cusync::buffer of, Reader& reader, element_extent tile, const Dependence& reads) {
+    refuse_after_sealing();
+    require_owned(reader);
+    require_buffer(of, reader.name());
+    require_positive(tile, "initial read of stage '" + reader.name() + "': tile");
+    if constexpr (requires { reads.validate(); }) reads.validate();
+    require_grids(reader, reader, reader.grid(), reads.consumer());
+    initial_reads_.push_back(
+        {&reader, of, tile, reads.producer(),
+         [reads](tile_coord each) -> tile_range { return reads.reads(each); }});
+  }
+
   const std::vector<std::unique_ptr<any_stage>>& stages() const { return stages_; }
+  const std::vector<std::string>& buffers() const { return buffers_; } ///< Names.
+  const std::vector<initial_read>& initial_reads() const { return initial_reads_; }
+  /// Orders, policies and numbers of blocks have not been checked (`keep_faults`).
+  bool keeps_faults() const { return faults_kept_; }
 
   /// Semaphores of all stages together; known once the chain is sealed.
   u32 semaphore_total() const { return semaphore_total_; }
@@ -187,6 +225,12 @@ private:
                              " tickets; use larger tiles or fewer blocks");
   }
 
+  void require_buffer(cusync::buffer of, const std::string& stage) const {
+    if (of.index < buffers_.size()) return;
+    throw invalid_argument("stage '" + stage +
+                           "' names a buffer that is not this chain's; make it with buffer(...)");
+  }
+
   void require_owned(const any_stage& stage) const {
     if (stage.index() >= stages_.size() || stages_[stage.index()].get() != &stage)
       throw invalid_argument(
@@ -224,6 +268,8 @@ private:
   }
 
   std::vector<std::unique_ptr<any_stage>> stages_;
+  std::vector<std::string> buffers_; ///< Names.
+  std::vector<initial_read> initial_reads_;
   u32 semaphore_total_ = 0;
   bool sealed_ = false;
   bool faults_kept_ = false;

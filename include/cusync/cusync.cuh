@@ -9,6 +9,7 @@
 #include <cusync/device/gpu_limits.cuh>    // gpu_limits
 #include <cusync/device/stage_call.cuh>    // stage_call, bound_kernel, kernel_binding
 #include <cusync/launch_plan.hpp>          // plan_launch, link_of
+#include <cusync/overwrite.hpp>            // require_no_overwrite
 
 #include <cuda_runtime_api.h>
 
@@ -71,6 +72,7 @@ public:
     require_kernels();
     choose_mode();
     plan_ = plan_launch(*this, mode_);
+    require_no_overwrite(*this, plan_);
     pool_ = std::make_shared<detail::state_pool>(
         options_.captures + 1, static_cast<u32>(stages().size()), semaphore_total());
     share_carveout();

@@ -59,7 +59,15 @@ inline bool waits_for_grid(const any_stage& stage, launch_mode mode, const any_s
   return false;
 }
 
-inline stage_plan plan_stage(const any_stage& stage, launch_mode mode, const any_stage* ahead) {
+inline void refuse_unguarded(const any_stage& stage, const any_stage::input_edge& input,
+                             launch_mode mode) {
+  throw invalid_argument("operand " + std::to_string(input.operand) + " of stage '" + stage.name() +
+                         "' has policy NoSync, which mode " + name_of(mode) +
+                         " cannot keep safe; use mode serial or another policy");
+}
+
+inline stage_plan plan_stage(const any_stage& stage, launch_mode mode, const any_stage* ahead,
+                             bool faults_kept) {
   stage_plan plan;
   plan.stage = &stage;
   plan.early = mode == launch_mode::pdl && ahead != nullptr;
@@ -67,10 +75,8 @@ inline stage_plan plan_stage(const any_stage& stage, launch_mode mode, const any
   const bool grid_wait = waits_for_grid(stage, mode, ahead);
   for (const any_stage::input_edge& input : stage.declared_inputs()) {
     const wait_kind kind = kind_of(input, mode, grid_wait);
-    if (input.unguarded && kind != wait_kind::none)
-      throw invalid_argument("operand " + std::to_string(input.operand) + " of stage '" +
-                             stage.name() + "' has policy NoSync, which mode " + name_of(mode) +
-                             " cannot keep safe; use mode serial or another policy");
+    if (input.unguarded && kind == wait_kind::semaphores && !faults_kept)
+      refuse_unguarded(stage, input, mode);
     if (mode == launch_mode::streams && input.whole_grid && input.producer->tiles() != 0)
       plan.events.push_back(input.producer);
     plan.draws = plan.draws || kind == wait_kind::semaphores;
@@ -90,7 +96,7 @@ inline launch_plan plan_launch(const chain& chain, launch_mode mode) {
     if (stage->tiles() == 0) continue;
     const any_stage* ahead = plan.stages.empty() ? nullptr : plan.stages.back().stage;
     position[stage->index()] = plan.stages.size();
-    plan.stages.push_back(detail::plan_stage(*stage, mode, ahead));
+    plan.stages.push_back(detail::plan_stage(*stage, mode, ahead, chain.keeps_faults()));
     if (ahead != nullptr && mode == launch_mode::pdl)
       plan.stages[plan.stages.size() - 2].triggers = true;
     const stage_plan& made = plan.stages.back();

@@ -12,8 +12,19 @@
 
 namespace cusync {
 
+/// Memory that several stages of a chain write or read: a name for the checks, no pointer.
+/// `chain::buffer` makes it.
+struct buffer {
+  static constexpr u32 none = 0xffffffff;
+  u32 index = none;
+};
+
 struct stage_options {
   u32 blocks = 0; ///< Blocks of the launch; 0: one a tile. Fewer need `tile_source::counter`.
+  /// Where the stage's tiles lie. Needed only where another stage writes the same memory: a chain that
+  /// would overwrite what may still be read is then refused.
+  buffer writes{};
+  element_extent tile{1, 1}; ///< Elements of a tile in that buffer.
 };
 
 /// A stage as its chain sees it, whatever its order and policies.
@@ -46,6 +57,8 @@ public:
   u32 tiles() const { return static_cast<u32>(grid_.count()); }
   u32 blocks() const { return options_.blocks != 0 ? options_.blocks : tiles(); }
   tile_source source() const { return source_; }
+  buffer writes() const { return options_.writes; }
+  element_extent tile_elements() const { return options_.tile; }
   /// Draws in one run: a block stops after its first invalid ticket, or after its one tile.
   u32 tickets() const { return source() == tile_source::counter ? tiles() + blocks() : blocks(); }
   const std::vector<input_edge>& declared_inputs() const { return inputs_; }

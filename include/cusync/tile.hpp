@@ -36,6 +36,16 @@ struct tile_extent {
   friend constexpr bool operator==(tile_extent, tile_extent) = default;
 };
 
+/// The index of a tile in a list of its grid's: row after row, the slices of a tile together.
+CUSYNC_HOST_DEVICE constexpr u32 index_of(tile_coord tile, tile_extent grid) {
+  return (tile.row * grid.cols + tile.col) * grid.slices + tile.slice;
+}
+/// The tile at an index. Precondition: `index < grid.count()`.
+CUSYNC_HOST_DEVICE constexpr tile_coord tile_of(u32 index, tile_extent grid) {
+  const u32 tile = index / grid.slices;
+  return {tile / grid.cols, tile % grid.cols, index % grid.slices};
+}
+
 /// Rows and columns in elements: of one tile, or of a whole matrix.
 struct element_extent {
   u32 rows = 0;

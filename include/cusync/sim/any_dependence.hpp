@@ -14,11 +14,6 @@
 
 namespace cusync::sim {
 
-/// The index of a tile in a table: row after row, the slices of a tile together.
-constexpr u32 index_of(tile_coord tile, tile_extent grid) {
-  return (tile.row * grid.cols + tile.col) * grid.slices + tile.slice;
-}
-
 /// A dependence written out: for each consumer tile what each of its steps reads. Host only.
 struct table_dependence {
   tile_extent producer_grid, consumer_grid;

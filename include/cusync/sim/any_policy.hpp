@@ -8,7 +8,7 @@
 #include <cusync/policy/row_sync.hpp>         // RowSync
 #include <cusync/policy/strided_sync.hpp>     // StridedSync
 #include <cusync/policy/tile_sync.hpp>        // TileSync
-#include <cusync/sim/any_dependence.hpp>      // any_dependence, index_of
+#include <cusync/sim/any_dependence.hpp>      // any_dependence
 
 #include <algorithm> // max, min
 #include <limits>    // numeric_limits

@@ -3,6 +3,7 @@
 
 #include <cusync/chain.hpp>            // chain, any_stage
 #include <cusync/launch_plan.hpp>      // stage_plan, link_of
+#include <cusync/overwrite.hpp>        // require_no_overwrite
 #include <cusync/sim/execution.hpp>    // execution, kernel_launch
 #include <cusync/sim/gpu.hpp>          // gpu, find_gpu, block_resources
 #include <cusync/sim/host_backend.hpp> // host_backend
@@ -90,6 +91,7 @@ public:
     seal();
     loads_.resize(stages().size());
     shape_.emplace(*this, device_, how_, loads_);
+    if (!keeps_faults()) require_no_overwrite(*this, shape_->plan());
     words_.assign(stages().size(), 0);
     semaphores_.assign(semaphore_total(), 0);
   }
@@ -155,6 +157,7 @@ public:
     return *shape_;
   }
   const gpu& device() const { return device_; }
+  const std::vector<stage_load>& loads() const { return loads_; } ///< Of stages bound so far.
 
   /// Another order, seed or speed for the runs to come; mode and slots stay.
   void reschedule(schedule how) {

@@ -29,9 +29,13 @@ public:
   described_chain(const chain_description& from, schedule how, faults found = faults::refused)
       : CuSync(from.device, std::move(how)) {
     if (found == faults::kept) keep_faults();
-    for (const stage_description& stage : from.stages) add(stage);
+    for (const buffer_description& each : from.buffers) buffer(each.name);
+    for (const stage_description& each : from.stages) add(each);
     for (const dependence_description& edge : from.dependences)
       dependency(named(edge.producer), named(edge.consumer), operand<0>{}, edge.reads, edge.policy);
+    for (const initial_read_description& each : from.initial_reads)
+      initial(buffer_named(each.buffer), named(each.consumer), tile_in(from, each.buffer),
+              each.reads);
   }
 
 private:
@@ -47,7 +51,9 @@ private:
   }
 
   template <class Stage> void keep(const stage_description& from) {
-    const stage_options options{.blocks = from.blocks};
+    stage_options options{.blocks = from.blocks};
+    options.tile = from.tile;
+    if (!from.writes.empty()) options.writes = buffer_named(from.writes);
     auto& made = stage<Stage>(from.name, from.grid, from.order, options);
     kernel(
         made, [] {}, from.block, from.cost);
@@ -58,6 +64,18 @@ private:
     for (described_stage* stage : described_)
       if (stage->name() == name) return *stage;
     throw invalid_argument("no stage is named '" + name + "'");
+  }
+
+  cusync::buffer buffer_named(const std::string& name) const {
+    for (u32 i = 0; i < buffers().size(); ++i)
+      if (buffers()[i] == name) return {i};
+    throw invalid_argument("no buffer is named '" + name + "'");
+  }
+
+  static element_extent tile_in(const chain_description& from, const std::string& buffer) {
+    for (const buffer_description& each : from.buffers)
+      if (each.name == buffer) return each.tile;
+    return {1, 1};
   }
 
   std::vector<described_stage*> described_; ///< By index.
