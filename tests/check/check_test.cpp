@@ -219,8 +219,8 @@ TEST(Check, RefutesAGateThatOpensAtTheFirstBlock) {
   EXPECT_EQ(found.other, "first");
   EXPECT_EQ(found.semaphore, 0u);
   ASSERT_EQ(found.schedule.size(), 3u);
-  EXPECT_THAT(found.schedule[1],
-              AllOf(HasSubstr("4 blocks of stage 'second'"), HasSubstr("which has 1 posts of 8")));
+  EXPECT_THAT(found.schedule[1], AllOf(HasSubstr("as many as fit of 4 blocks of stage 'second'"),
+                                       HasSubstr("which has 1 posts of 8")));
   EXPECT_THAT(found.schedule[2], HasSubstr("no place is left for 7 tiles of stage 'first'"));
   EXPECT_TRUE(checked(behind_gate(gate_kind::all_blocks, 8, 4, 4)).proved());
   EXPECT_TRUE(checked(behind_gate(gate_kind::first_block, 8, 3, 4)).proved());

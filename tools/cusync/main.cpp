@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "command.hpp"
 #include "results.hpp"
+#include "tools.hpp"
 #include "workloads.hpp"
 
 #include <cusync/errors.hpp>        // wait_timeout, deadlock
@@ -19,9 +20,10 @@ constexpr int cannot_be_done = 2;
 constexpr const char* examples = R"(Examples:
   cusync run mlp            GPT-3's MLP, on the GPU or on a virtual one
   cusync run synthetic      launches and waits alone, beside what the virtual GPU predicts
+  cusync check FILE         proves that a chain is right, or shows where it goes wrong
   cusync run mlp --help     all options of a workload
 
-Exit status: 0; 1 where a result is wrong; 2 where something asked for cannot be done.
+Exit status: 0; 1 where a result is wrong or a chain refuted; 2 where something asked for cannot be done.
 )";
 
 std::string version_text() {
@@ -54,7 +56,7 @@ int main(int argc, char** argv) {
   try {
     return run_command_line(
         argc, argv, {mlp_workload(), synthetic_workload(), handover_workload(), hooks_workload()},
-        {}, version_text(), examples);
+        {check_tool()}, version_text(), examples);
   } catch (const wait_timeout& failure) {
     return failed(wrong_result, failure);
   } catch (const deadlock& failure) {

@@ -200,16 +200,16 @@ private:
     for (u32 k = 0; k < plan_.stages.size(); ++k) {
       const std::string name = "stage '" + stage_at(k).name() + "'";
       if (!done_[k].empty())
-        made.schedule.push_back(std::to_string(done_[k].size()) + " tiles of " + name +
-                                " are complete, tile " +
-                                to_string(stage_at(k).tile_at(done_[k].front())) + " first");
+        made.schedule.push_back(name + ": tiles complete: " + std::to_string(done_[k].size()) +
+                                ", tile " + to_string(stage_at(k).tile_at(done_[k].front())) +
+                                " first");
       if (waiting_[k] == 0) continue;
       const tile_coord tile = stage_at(k).tile_at(sort(k).waiting.front());
       const wait on = *must_wait(k, tile);
       const u32 seen = posts_[on.producer][on.output][on.semaphore];
       made.schedule.push_back(
-          std::to_string(waiting_[k]) + " blocks of " + name +
-          " get the free places, one with tile " + to_string(tile) + ": it waits for semaphore " +
+          "as many as fit of " + std::to_string(waiting_[k]) + " blocks of " + name +
+          " take the free places, one with tile " + to_string(tile) + ": it waits for semaphore " +
           std::to_string(on.semaphore) + " of stage '" + stage_at(on.producer).name() +
           "', which has " + std::to_string(seen) + " posts of " +
           std::to_string(stage_at(on.producer).posts_expected(on.output, on.semaphore)));

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "command.hpp"
+
+namespace cusync::cli {
+
+// The subcommands of `cusync` beside `run`.
+
+subcommand check_tool();
+
+} // namespace cusync::cli
