@@ -103,6 +103,8 @@ void expect_agreement(const small_chain& of, const check_report& report, const e
   if (refuted(property::coverage)) {
     EXPECT_TRUE(named(property::coverage, seen.stale, false)) << report[property::coverage].why;
   }
+  // A wait that may pass early orders nothing.
+  EXPECT_TRUE(seen.overwritten.empty() || refuted(property::overwrites));
   if (!seen.early.empty()) return; // what passes early may read or overwrite early
   EXPECT_EQ(refuted(property::coverage), !seen.stale.empty()) << report[property::coverage].why;
   EXPECT_EQ(refuted(property::overwrites), !seen.overwritten.empty())

@@ -138,7 +138,8 @@ TEST(FieldCase30, OfAnyNumberOfSlicesTheCheckerWantsAll) {
     const check_report early = checked(with_posts(slices - 1, slices));
     EXPECT_THAT(early[property::thresholds].why, HasSubstr("passes its wait early"));
     EXPECT_THAT(early[property::thresholds].counter->schedule.at(1),
-                HasSubstr("but (0, 0, " + std::to_string(slices - 1) + ") have posted"));
+                AllOf(HasSubstr("in run 0 all"),
+                      HasSubstr("but (0, 0, " + std::to_string(slices - 1) + ") have posted")));
   }
 }
 
@@ -250,6 +251,38 @@ TEST(FieldCase6, TheCheckerRefutesTheMissingGateWhereItDoesNotFit) {
   }
 }
 
+// The one block of `second` is stuck at its first tile, so that its second, which could run, is not done.
+TEST(Check, KnowsThatAStuckBlockDrawsNoMoreTiles) {
+  chain_description made = behind_gate(gate_kind::none, 1, 2, 2);
+  made.stages[1].source = tile_source::counter;
+  made.stages[1].blocks = 1;
+  made.stages.push_back(stage("third", {1, 1, 1}));
+  table_policy first_only{{1, 1, 1}, {0}, {1}, {{0, 1, 0, 1, 0}, {}}};
+  table_dependence nothing_second{{1, 1, 1}, {1, 2, 1}, {{{0, 1, 0, 1}}, {{}}}};
+  made.dependences = {{"first", "second", {nothing_second}, {first_only}}};
+  table_dependence of_second{{1, 2, 1}, {1, 1, 1}, {{{0, 1, 1, 2}}}};
+  made.dependences.push_back({"second", "third", {of_second}, {TileSync{{1, 2, 1}}}});
+  EXPECT_EQ(checked(made)[property::liveness].is, verdict::refuted);
+  made.slots = 3;
+  EXPECT_TRUE(checked(made).proved());
+}
+
+// `third` begins when `second` is complete, and `second` waits for all of `first`: a wait of `third` for
+// too few posts of it is harmless, until the distance to what it wants passes 31 bits.
+TEST(Check, NamesTheRunInWhichAThresholdShows) {
+  const tile_extent two{1, 2, 1}, one{1, 1, 1};
+  chain_description made = pair(grid_to_grid(two, one), {RowSync{two}}, launch_mode::streams);
+  made.stages.push_back(stage("third", one));
+  made.dependences.push_back({"second", "third", grid_to_grid(one, one), {GridSync{one}}});
+  table_policy one_too_few{two, {0, 0}, {1}, {}};
+  made.dependences.push_back({"first", "third", grid_to_grid(two, one), {one_too_few}});
+  const check_report report = checked(made);
+  EXPECT_EQ(report[property::coverage].is, verdict::proved);
+  EXPECT_THAT(report[property::thresholds].why, HasSubstr("tile (0, 0, 0) waits for ever"));
+  EXPECT_THAT(report[property::thresholds].counter->schedule.at(1),
+              HasSubstr("in run 2147483647 all 2 tiles"));
+}
+
 TEST(Check, RefusesAModeThatTheGpuLacks) {
   chain_description made = behind_gate(gate_kind::all_blocks, 2, 2, 0);
   made.device = find_gpu("A100");
@@ -348,7 +381,8 @@ long peak_of(u32 row_count) {
 }
 
 TEST(Check, NeedsMemoryLinearInTheTiles) {
-  const long once = peak_of(500), twice = peak_of(1000);
+  const long twice = peak_of(1000);
+  [[maybe_unused]] const long once = peak_of(500);
   RecordProperty("kilobytes", std::to_string(twice));
 #ifdef NDEBUG
   EXPECT_GT(once, 500); // the system tells
