@@ -5,7 +5,7 @@ set -euo pipefail
 
 # command:package where the command will do, package alone for libraries.
 build="g++:g++ cmake:cmake ninja:ninja-build libboost-context-dev libcli11-dev libfmt-dev
-  nlohmann-json3-dev rapidjson-dev libgtest-dev libgmock-dev"
+  nlohmann-json3-dev rapidjson-dev libsqlite3-dev zlib1g-dev libgtest-dev libgmock-dev"
 clang="clang++:clang"
 sanitize="$clang llvm-symbolizer:llvm libclang-rt-dev"
 # clang-format is pinned, since each version formats a little differently.

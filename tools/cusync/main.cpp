@@ -22,6 +22,8 @@ constexpr const char* examples = R"(Examples:
   cusync run synthetic      launches and waits alone, beside what the virtual GPU predicts
   cusync check FILE         proves that a chain is right, or shows where it goes wrong
   cusync run mlp --help     all options of a workload
+  cusync analyze trace.json.gz
+                            what overlap would win in a PyTorch or Nsight Systems trace
 
 Exit status: 0; 1 where a result is wrong or a chain refuted; 2 where something asked for cannot be done.
 )";
@@ -56,7 +58,7 @@ int main(int argc, char** argv) {
   try {
     return run_command_line(
         argc, argv, {mlp_workload(), synthetic_workload(), handover_workload(), hooks_workload()},
-        {check_tool()}, version_text(), examples);
+        {check_tool(), analyze_tool()}, version_text(), examples);
   } catch (const wait_timeout& failure) {
     return failed(wrong_result, failure);
   } catch (const deadlock& failure) {

@@ -144,6 +144,7 @@ std::string results::json() const {
   all["title"] = title_;
   all["version"] = version();
   for (const auto& [name, value] : facts_) all[name] = value;
+  for (const auto& [name, value] : counts_) all[name] = value;
   all["tables"] = nlohmann::ordered_json::array();
   for (const auto& [heading, rows] : tables_)
     all["tables"].push_back({{"heading", heading}, {"rows", json_of(rows)}});

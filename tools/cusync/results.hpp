@@ -29,6 +29,8 @@ public:
     facts_.emplace_back(std::move(name), std::move(value));
   }
   void fact(const facts& several) { facts_.insert(facts_.end(), several.begin(), several.end()); }
+  /// A number that programs read: in the JSON alone, where facts are text.
+  void count(std::string name, u64 value) { counts_.emplace_back(std::move(name), value); }
   void add(std::string heading, table rows) {
     tables_.emplace_back(std::move(heading), std::move(rows));
   }
@@ -47,6 +49,7 @@ private:
   std::string title_;
   common_options options_;
   facts facts_;
+  std::vector<std::pair<std::string, u64>> counts_;
   std::vector<std::pair<std::string, table>> tables_;
   std::vector<std::string> notes_;
   std::vector<std::string> wrong_;

@@ -8,5 +8,6 @@ namespace cusync::cli {
 // The subcommands of `cusync` beside `run`.
 
 subcommand check_tool();
+subcommand analyze_tool();
 
 } // namespace cusync::cli
