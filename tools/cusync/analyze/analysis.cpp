@@ -316,7 +316,7 @@ private:
 
   /// One simulation a group, of average durations: most to win first, since there is a limit.
   void simulate() {
-    constexpr std::size_t most_simulations = 4000;
+    constexpr std::size_t most_simulations = 2000;
     std::vector<u32> order(found_.groups.size());
     std::iota(order.begin(), order.end(), 0u);
     std::sort(order.begin(), order.end(),

@@ -211,13 +211,22 @@ std::string arguments_text(std::string_view arguments) {
   return text;
 }
 
+/// Kernels with template arguments differ at the front.
+std::string beginning_of(std::string_view name, std::size_t width) {
+  constexpr std::string_view dots = "...";
+  if (name.size() <= width || width < dots.size()) return std::string(name);
+  std::size_t end = width - dots.size();
+  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xc0u) == 0x80u) --end;
+  return std::string(name.substr(0, end)) + std::string(dots);
+}
+
 std::string shortened(std::string_view name, std::size_t width) {
   const type_parts function = parts_of(name);
   if (function.name.empty()) return cut_to(std::string(name), width);
   if (function.arguments.empty()) return cut_to(std::string(function.name), width);
-  const std::size_t room = width - std::min(width / 2, function.name.size()) - 2;
+  const std::size_t room = width - std::min(2 * width / 5, function.name.size()) - 2;
   const std::string arguments = "<" + cut_to(arguments_text(function.arguments), room) + ">";
-  return cut_to(cut_to(std::string(function.name), width - arguments.size()) + arguments, width);
+  return cut_to(beginning_of(function.name, width - arguments.size()) + arguments, width);
 }
 
 } // namespace

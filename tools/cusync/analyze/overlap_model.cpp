@@ -12,61 +12,66 @@
 namespace cusync::analyze {
 namespace {
 
-/// Overlap happens where one kernel ends and the other begins: waves in the middle change nothing.
-u64 fewer_blocks(u64 blocks, u64 places) {
-  constexpr u64 kept_waves = 3;
-  if (blocks <= (kept_waves + 1) * places) return blocks;
-  return kept_waves * places + (blocks - kept_waves * places) % places;
-}
+/// A kernel with at most 16 waves: of one that has more, several blocks are taken as one.
+struct coarse_kernel {
+  tile_extent grid;
+  u64 merged = 1; ///< Blocks in each.
+  u64 tile_ns = 1;
+};
 
 /// The most columns up to the grid's own that make whole rows of so many blocks.
 u32 columns_for(u64 blocks, u32 wanted) {
-  for (u64 columns = std::min<u64>(wanted, blocks); columns > 1; --columns)
+  constexpr u64 most_rows = 32768; // the product of both kernels' rows fits in 32 bits
+  const u64 least = (blocks - 1) / most_rows + 1;
+  for (u64 columns = std::min(std::max<u64>(wanted, least), blocks); columns > least; --columns)
     if (blocks % columns == 0) return static_cast<u32>(columns);
-  return 1;
+  return static_cast<u32>(least);
 }
 
-tile_extent grid_of(const wave_shape& kernel, u64 places) {
-  const u64 blocks = fewer_blocks(kernel.blocks, places);
-  const u32 columns = columns_for(blocks, kernel.columns);
-  return {static_cast<u32>(blocks / columns), columns};
-}
-
-/// Six digits of a binary number: equal kernels differ by less than a percent.
+/// Six digits of a binary number: equal kernels differ by less than that.
 u64 rounded(u64 ns) {
   constexpr int digits = 6;
   const int drop = std::max(0, static_cast<int>(std::bit_width(ns)) - digits);
   return ns >> drop << drop;
 }
 
-/// A wave's time, less what the simulator adds between two waves.
-u64 tile_ns(const sim::gpu& gpu, const wave_shape& kernel) {
-  const u64 waves = kernel.whole_waves(gpu);
+coarse_kernel coarse(const sim::gpu& gpu, const wave_shape& kernel) {
+  constexpr u64 kept_waves = 8;
+  coarse_kernel made;
+  made.merged = std::max<u64>(1, kernel.whole_waves(gpu) / kept_waves);
+  const u64 blocks = std::max<u64>(1, (kernel.blocks + made.merged / 2) / made.merged);
+  const u32 columns = columns_for(blocks, kernel.columns);
+  made.grid = {static_cast<u32>((blocks - 1) / columns + 1), columns};
+  const u64 waves = (blocks - 1) / kernel.places(gpu) + 1;
+  const u64 between = (waves - 1) * gpu.turnaround_ns / waves; // the simulator adds it
   const u64 a_wave = kernel.duration_ns / waves;
-  const u64 between = (waves - 1) * gpu.turnaround_ns / waves;
-  return std::max<u64>(1, rounded(a_wave - std::min(a_wave, between)));
+  made.tile_ns = std::max<u64>(1, rounded(a_wave - std::min(a_wave, between)));
+  return made;
 }
 
 using first_stage = CuStage<RowMajor, inputs<>, outputs<RowSync>>;
 using second_stage = CuStage<RowMajor, inputs<reads<0, RowSync, row_dependence>>, outputs<>>;
 
+/// A merged block pays for the posts, or the waits, of all that it stands for.
 u64 makespan_ns(const sim::gpu& gpu, launch_mode mode, const wave_shape& first,
                 const wave_shape& second) {
-  const tile_extent producer = grid_of(first, first.places(gpu));
-  const tile_extent consumer = grid_of(second, second.places(gpu));
+  const coarse_kernel producer = coarse(gpu, first), consumer = coarse(gpu, second);
+  const bool overlaps = mode != launch_mode::serial;
+  const u64 posts = overlaps ? (producer.merged - 1) * gpu.post_ns : 0;
+  const u64 waits = overlaps ? (consumer.merged - 1) * gpu.satisfied_wait_ns : 0;
   // A matrix of which a producer's row of tiles and a consumer's both have whole numbers.
-  const row_dependence reads{{producer.rows * consumer.rows, producer.cols},
-                             {consumer.rows, 1},
-                             producer.rows,
-                             producer.cols,
-                             consumer.cols};
+  const row_dependence reads{{producer.grid.rows * consumer.grid.rows, producer.grid.cols},
+                             {consumer.grid.rows, 1},
+                             producer.grid.rows,
+                             producer.grid.cols,
+                             consumer.grid.cols};
   sim::CuSync chain(gpu, {.mode = mode});
-  auto& ahead = chain.stage<first_stage>("first", producer, RowMajor{});
-  auto& behind = chain.stage<second_stage>("second", consumer, RowMajor{});
+  auto& ahead = chain.stage<first_stage>("first", producer.grid, RowMajor{});
+  auto& behind = chain.stage<second_stage>("second", consumer.grid, RowMajor{});
   chain.dependency<RowSync>(ahead, behind, operand<0>{}, reads);
   const auto no_kernel = [](const auto&) {};
-  chain.kernel(ahead, no_kernel, first.block, {.ns = tile_ns(gpu, first)});
-  chain.kernel(behind, no_kernel, second.block, {.ns = tile_ns(gpu, second)});
+  chain.kernel(ahead, no_kernel, first.block, {.ns = producer.tile_ns + posts});
+  chain.kernel(behind, no_kernel, second.block, {.ns = consumer.tile_ns + waits});
   return chain.predict().makespan_ns;
 }
 
@@ -75,12 +80,12 @@ u64 makespan_ns(const sim::gpu& gpu, launch_mode mode, const wave_shape& first,
 double overlap_model::saved_ns(const sim::gpu& gpu, const wave_shape& first,
                                const wave_shape& second) {
   const auto key = [&](const wave_shape& kernel) {
-    return side{fewer_blocks(kernel.blocks, kernel.places(gpu)),
+    return side{kernel.blocks,
                 kernel.columns,
                 kernel.block.threads,
                 kernel.block.registers,
                 kernel.block.shared_bytes,
-                tile_ns(gpu, kernel)};
+                coarse(gpu, kernel).tile_ns};
   };
   const auto [at, is_new] =
       known_.try_emplace({gpu.compute_capability, gpu.sms, key(first), key(second)}, 0.0);
