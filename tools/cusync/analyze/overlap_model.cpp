@@ -12,11 +12,15 @@
 namespace cusync::analyze {
 namespace {
 
-/// A kernel with at most 16 waves: of one that has more, several blocks are taken as one.
-struct coarse_kernel {
+constexpr u64 few_waves = 8;
+
+/// What is simulated of a kernel. Overlap happens where one ends and the other begins, so of many waves
+/// some are left out; of very many short ones several blocks are taken as one.
+struct part {
   tile_extent grid;
-  u64 merged = 1; ///< Blocks in each.
   u64 tile_ns = 1;
+  u64 left_out = 0; ///< Waves.
+  u64 merged = 1;   ///< Blocks in each.
 };
 
 /// The most columns up to the grid's own that make whole rows of so many blocks.
@@ -35,30 +39,46 @@ u64 rounded(u64 ns) {
   return ns >> drop << drop;
 }
 
-coarse_kernel coarse(const sim::gpu& gpu, const wave_shape& kernel) {
-  constexpr u64 kept_waves = 8;
-  coarse_kernel made;
-  made.merged = std::max<u64>(1, kernel.whole_waves(gpu) / kept_waves);
-  const u64 blocks = std::max<u64>(1, (kernel.blocks + made.merged / 2) / made.merged);
-  const u32 columns = columns_for(blocks, kernel.columns);
-  made.grid = {static_cast<u32>((blocks - 1) / columns + 1), columns};
-  const u64 waves = (blocks - 1) / kernel.places(gpu) + 1;
+u64 wave_ns(const sim::gpu& gpu, const wave_shape& kernel) {
+  return std::max<u64>(1, rounded(kernel.duration_ns / kernel.whole_waves(gpu)));
+}
+
+part part_of(const sim::gpu& gpu, const wave_shape& kernel, u64 kept_waves) {
+  const u64 places = kernel.places(gpu);
+  const u64 kept = std::min(kept_waves, kernel.whole_waves(gpu));
+  part made;
+  made.left_out = kernel.whole_waves(gpu) - kept;
+  made.merged = std::max<u64>(1, kept / few_waves);
+  const u64 blocks = kernel.blocks - made.left_out * places;
+  const u64 merged_blocks = std::max<u64>(1, (blocks + made.merged / 2) / made.merged);
+  const u32 columns = columns_for(merged_blocks, kernel.columns);
+  made.grid = {static_cast<u32>((merged_blocks - 1) / columns + 1), columns};
+  const u64 waves = (merged_blocks - 1) / places + 1;
   const u64 between = (waves - 1) * gpu.turnaround_ns / waves; // the simulator adds it
-  const u64 a_wave = kernel.duration_ns / waves;
-  made.tile_ns = std::max<u64>(1, rounded(a_wave - std::min(a_wave, between)));
+  const u64 a_wave = wave_ns(gpu, kernel) * kept / waves;
+  made.tile_ns = std::max<u64>(1, a_wave - std::min(a_wave, between));
   return made;
+}
+
+/// The last waves of the first kernel, one block as it is: they decide when the second can begin.
+part producer_part(const sim::gpu& gpu, const wave_shape& first) {
+  return part_of(gpu, first, 2 * few_waves - 1);
+}
+
+/// As much of the second one as can run beside the first one's last wave, and some more.
+part consumer_part(const sim::gpu& gpu, const wave_shape& first, const wave_shape& second) {
+  const u64 beside = 4 * wave_ns(gpu, first) / wave_ns(gpu, second) + 1;
+  return part_of(gpu, second, std::max(beside, 2 * few_waves - 1));
 }
 
 using first_stage = CuStage<RowMajor, inputs<>, outputs<RowSync>>;
 using second_stage = CuStage<RowMajor, inputs<reads<0, RowSync, row_dependence>>, outputs<>>;
 
-/// A merged block pays for the posts, or the waits, of all that it stands for.
+/// A merged block pays for the waits of all that it stands for.
 u64 makespan_ns(const sim::gpu& gpu, launch_mode mode, const wave_shape& first,
                 const wave_shape& second) {
-  const coarse_kernel producer = coarse(gpu, first), consumer = coarse(gpu, second);
-  const bool overlaps = mode != launch_mode::serial;
-  const u64 posts = overlaps ? (producer.merged - 1) * gpu.post_ns : 0;
-  const u64 waits = overlaps ? (consumer.merged - 1) * gpu.satisfied_wait_ns : 0;
+  const part producer = producer_part(gpu, first), consumer = consumer_part(gpu, first, second);
+  const u64 waits = mode == launch_mode::serial ? 0 : (consumer.merged - 1) * gpu.satisfied_wait_ns;
   // A matrix of which a producer's row of tiles and a consumer's both have whole numbers.
   const row_dependence reads{{producer.grid.rows * consumer.grid.rows, producer.grid.cols},
                              {consumer.grid.rows, 1},
@@ -70,9 +90,15 @@ u64 makespan_ns(const sim::gpu& gpu, launch_mode mode, const wave_shape& first,
   auto& behind = chain.stage<second_stage>("second", consumer.grid, RowMajor{});
   chain.dependency<RowSync>(ahead, behind, operand<0>{}, reads);
   const auto no_kernel = [](const auto&) {};
-  chain.kernel(ahead, no_kernel, first.block, {.ns = producer.tile_ns + posts});
+  chain.kernel(ahead, no_kernel, first.block, {.ns = producer.tile_ns});
   chain.kernel(behind, no_kernel, second.block, {.ns = consumer.tile_ns + waits});
   return chain.predict().makespan_ns;
+}
+
+/// What the waves that are left out pay for posts and waits.
+u64 cost_of_rest_ns(const sim::gpu& gpu, const wave_shape& first, const wave_shape& second) {
+  return producer_part(gpu, first).left_out * gpu.post_ns +
+         consumer_part(gpu, first, second).left_out * gpu.satisfied_wait_ns;
 }
 
 } // namespace
@@ -85,13 +111,14 @@ double overlap_model::saved_ns(const sim::gpu& gpu, const wave_shape& first,
                 kernel.block.threads,
                 kernel.block.registers,
                 kernel.block.shared_bytes,
-                coarse(gpu, kernel).tile_ns};
+                wave_ns(gpu, kernel)};
   };
   const auto [at, is_new] =
       known_.try_emplace({gpu.compute_capability, gpu.sms, key(first), key(second)}, 0.0);
   if (is_new)
     at->second = static_cast<double>(makespan_ns(gpu, launch_mode::serial, first, second)) -
-                 static_cast<double>(makespan_ns(gpu, launch_mode::automatic, first, second));
+                 static_cast<double>(makespan_ns(gpu, launch_mode::automatic, first, second)) -
+                 static_cast<double>(cost_of_rest_ns(gpu, first, second));
   return at->second;
 }
 
