@@ -347,17 +347,21 @@ private:
     while (data_.step(*rows)) ++found_.graph_rows;
   }
 
-  /// PyTorch marks its steps with NVTX ranges where it is told to.
+  /// PyTorch marks its steps with NVTX ranges where it is told to. Other ranges stay in the database.
   void read_steps() {
-    if (!has(range_table) || !has(range_table, "start")) return;
-    const auto rows = select(range_table, {"start", "end", "text", "textId"});
+    if (!has(range_table) || !has(range_table, "start") || !has(range_table, "end")) return;
+    std::string which;
+    if (has(range_table, "text")) which = "text LIKE 'ProfilerStep#%'";
+    if (has(range_table, "textId") && has_strings())
+      which += std::string(which.empty() ? "" : " OR ") +
+               "textId IN (SELECT id FROM StringIds WHERE value LIKE 'ProfilerStep#%')";
+    if (which.empty()) return;
+    const auto rows =
+        data_.prepare("SELECT \"start\", \"end\" FROM " + std::string(range_table) + " WHERE " + which);
     while (data_.step(*rows)) {
-      std::string name = string_at(*rows, 2);
-      if (name.empty()) name = string_at(*rows, 3);
       const auto start = number_at(*rows, 0, -most_ns, most_ns);
       const auto end = number_at(*rows, 1, -most_ns, most_ns);
-      if (name.starts_with("ProfilerStep#") && start && end && *end >= *start)
-        found_.steps.push_back({*start, *end});
+      if (start && end && *end >= *start) found_.steps.push_back({*start, *end});
     }
   }
 
