@@ -397,4 +397,13 @@ function(case_analyze_files)
   file(REMOVE ${page} ${report})
 endfunction()
 
+# What docs/analyze.md shows is what the program prints today.
+function(case_analyze_docs)
+  file(READ ${CMAKE_CURRENT_LIST_DIR}/../../docs/analyze.md page)
+  string(REGEX MATCH "\\(`cusync analyze ([^ `]+) --top ([0-9]+)`\\):\n\n```\n" _ "${page}")
+  set(trace ${CMAKE_CURRENT_LIST_DIR}/../../${CMAKE_MATCH_1})
+  run(0 analyze ${trace} --top ${CMAKE_MATCH_2})
+  require_text("${page}" "```\n${out}```\n")
+endfunction()
+
 cmake_language(CALL case_${CASE})

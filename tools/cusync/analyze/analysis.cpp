@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "analysis.hpp"
-#include "../format.hpp"
 #include "notes.hpp"
 #include "overlap_model.hpp"
 
@@ -13,8 +12,6 @@
 
 namespace cusync::analyze {
 namespace {
-
-using cli::formatted;
 
 /// What is known of the pairs that were left out, and of the host.
 class analyser {

@@ -356,8 +356,8 @@ private:
       which += std::string(which.empty() ? "" : " OR ") +
                "textId IN (SELECT id FROM StringIds WHERE value LIKE 'ProfilerStep#%')";
     if (which.empty()) return;
-    const auto rows =
-        data_.prepare("SELECT \"start\", \"end\" FROM " + std::string(range_table) + " WHERE " + which);
+    const auto rows = data_.prepare("SELECT \"start\", \"end\" FROM " + std::string(range_table) +
+                                    " WHERE " + which);
     while (data_.step(*rows)) {
       const auto start = number_at(*rows, 0, -most_ns, most_ns);
       const auto end = number_at(*rows, 1, -most_ns, most_ns);

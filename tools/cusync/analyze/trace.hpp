@@ -21,6 +21,7 @@ struct extent3 {
   u32 x = 0, y = 0, z = 0;
   /// Exact: grids are at most 2^31 x 2^16 x 2^16, which `launch::valid` has checked.
   u64 count() const { return u64{x} * y * z; }
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 misreads <=>
   friend auto operator<=>(const extent3&, const extent3&) = default;
 };
 
@@ -30,6 +31,7 @@ struct launch {
   u32 registers = 0;    ///< A thread; 0: not recorded.
   u32 shared_bytes = 0; ///< Static and dynamic.
   extent3 cluster;      ///< Zero: not recorded.
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 misreads <=>
   friend auto operator<=>(const launch&, const launch&) = default;
 
   bool has_shape() const { return grid.count() != 0 && block.count() != 0; }
@@ -72,6 +74,7 @@ struct lane_id {
   i64 device = 0;
   i64 context = 0;
   i64 stream = 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 misreads <=>
   friend auto operator<=>(const lane_id&, const lane_id&) = default;
 };
 
