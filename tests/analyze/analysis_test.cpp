@@ -202,6 +202,14 @@ TEST(Analysis, PairsNoKernelsOfDifferentStreamsOrGpus) {
   EXPECT_THAT(found.summary, HasSubstr("2 kernels in 2 streams on 2 GPUs"));
 }
 
+TEST(Analysis, LeavesOutGpusWithoutKernels) {
+  const std::string copy = R"(,{"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy", "ts": 1, "dur": 1,
+      "args": {"device": 5, "context": 1, "stream": 7}})";
+  const analysis found = analyse_events(two_kernels() + copy);
+  EXPECT_EQ(found.totals.size(), 1u);
+  EXPECT_DOUBLE_EQ(found.total_percent(found.base), 100);
+}
+
 TEST(Analysis, LetsCopiesAndWaitsForEventsPartPairs) {
   const auto other = [](const std::string& category, const std::string& name, int start) {
     return R"(,{"ph": "X", "cat": ")" + category + R"(", "name": ")" + name + R"(", "ts": )" +

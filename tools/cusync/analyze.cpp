@@ -86,7 +86,10 @@ std::string win_text(const analysis& found) {
 }
 
 void add_facts(results& to, const analysis& found) {
-  for (const gpu_limits& gpu : found.gpus) to.fact(formatted("GPU {}", gpu.id), gpu_text(gpu));
+  for (const gpu_total& total : found.totals) {
+    const gpu_limits& gpu = found.gpus[total.gpu];
+    to.fact(formatted("GPU {}", gpu.id), gpu_text(gpu));
+  }
   to.fact("percent of", base_text(found));
   to.fact("overlap wins", win_text(found));
   const double host = found.total().host + found.total().call;

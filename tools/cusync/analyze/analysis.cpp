@@ -366,6 +366,7 @@ private:
       add_row(found_.totals[shape_at(pairs[begin].first).gpu], begin, end);
       begin = end;
     }
+    std::erase_if(found_.totals, [](const gpu_total& total) { return total.kernels == 0; });
   }
 
   /// Kernels one behind the other, each paired with its neighbours: pair by pair, [begin, end).

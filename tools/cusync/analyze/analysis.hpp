@@ -69,7 +69,7 @@ struct analysis {
   std::vector<kernel_pair> pairs;
   std::vector<pair_group> groups; ///< Best first.
   std::vector<gpu_limits> gpus;
-  std::vector<gpu_total> totals; ///< By GPU.
+  std::vector<gpu_total> totals; ///< Of the GPUs that ran kernels.
   std::vector<lane_id> lanes;
   std::vector<u32> gpu_of_lane;
   std::vector<std::string> names;
