@@ -163,6 +163,21 @@ TEST(Analysis, CountsEachLastWaveOnceInTheTotal) {
   EXPECT_LE(found.total().realistic, found.total().most);
 }
 
+TEST(Analysis, WinsAQuarterOfAChainOfPartialWaves) {
+  std::string events;
+  for (int i = 0; i < 12; ++i) {
+    text_kernel gemm;
+    gemm.grid = "[6, 33, 1]";
+    gemm.shared = 200000;
+    gemm.start = std::to_string(100 + 201 * i);
+    gemm.duration = "200";
+    events += (i > 0 ? "," : "") + gemm.json();
+  }
+  const analysis found = analyse_events(events);
+  EXPECT_NEAR(found.total_percent(found.total().realistic), 24, 2);
+  EXPECT_NEAR(found.total_percent(found.total().most), 25, 1);
+}
+
 TEST(Analysis, NeverWinsMoreThanItCould) {
   for (const char* name : {"gpt3_tp8_3layers_b512_h200", "gpt3_tp8_3layers_b1_h200",
                            "llama8b_2layers_b256_h200", "resnet34_b4_h200", "alexnet_a100"}) {
