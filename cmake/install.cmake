@@ -13,6 +13,7 @@ install(EXPORT cusyncTargets NAMESPACE cusync:: DESTINATION ${package_dir})
 install(EXPORT cusyncSimTargets NAMESPACE cusync:: DESTINATION ${package_dir})
 if(TARGET cusync_cli)
   install(TARGETS cusync_cli)
+  install(FILES docs/chain.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/cusync)
 endif()
 
 configure_package_config_file(cmake/cusyncConfig.cmake.in cusyncConfig.cmake

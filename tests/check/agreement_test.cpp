@@ -28,7 +28,7 @@ constexpr u32 chains = 1000;
 /// chain's own slots for what can hang; both ways of waiting; the first run, and one about the wraps.
 struct exploration {
   explorer::found stale, early, overwritten, stuck;
-  bool hangs = false, tiles_wrong = false;
+  bool hangs = false, tiles_wrong = false, left_open = false;
   u64 states = 0;
 
   explicit exploration(const small_chain& of, u64 seed) {
@@ -55,6 +55,7 @@ private:
     overwritten.merge(walk.overwritten);
     stuck.merge(walk.stuck);
     hangs = hangs || walk.hangs;
+    left_open = left_open || walk.left_open;
     tiles_wrong = tiles_wrong || walk.tiles_wrong;
     states += walk.states;
   }
@@ -87,6 +88,7 @@ void expect_agreement(const small_chain& of, const check_report& report, const e
   };
   for (const auto& each : report.results) EXPECT_NE(each.is, verdict::unproved) << each.why;
   EXPECT_EQ(!report.proved(), seen.wrong());
+  EXPECT_FALSE(seen.left_open); // the next run would begin, and write what this one still reads
   EXPECT_EQ(refuted(property::tiles), seen.tiles_wrong);
   if (seen.tiles_wrong) return; // the others assume that each tile is done once
   if (refuted(property::thresholds)) {

@@ -34,6 +34,7 @@ public:
   found overwritten; ///< (writer, tile, reader or earlier writer, its tile)
   found stuck;       ///< (waiter, tile, producer, semaphore) when nothing can go on
   bool hangs = false;
+  bool left_open = false; ///< The last stage was complete, and with it the run, before another one.
   bool tiles_wrong = false; ///< Some tile was not done exactly once.
   u64 states = 0;
 
@@ -427,6 +428,8 @@ private:
   // --- verdicts -------------------------------------------------------------------------------------
 
   void judge(const state& now) {
+    if (mode_ != launch_mode::streams && complete(now, static_cast<u32>(stages_.size() - 1)))
+      for (u32 s = 0; s < stages_.size(); ++s) left_open = left_open || !complete(now, s);
     for (u32 s = 0; s < stages_.size(); ++s)
       for (u32 i = 0; i < taken(stages_[s]); ++i)
         if (at_work(now, s, i)) judge(now, s, stages_[s].order[i]);
@@ -456,10 +459,8 @@ private:
   void judge_end(const state& now) {
     bool all = true;
     for (u32 s = 0; s < stages_.size(); ++s) all = all && complete(now, s);
-    const u32 last = static_cast<u32>(stages_.size() - 1);
     if (!all) {
       hangs = true;
-      if (mode_ != launch_mode::streams && complete(now, last)) tiles_wrong = true; // run left open
       for (u32 s = 0; s < stages_.size(); ++s)
         for (u32 i = 0; i < taken(stages_[s]); ++i)
           if (at_work(now, s, i))

@@ -151,12 +151,13 @@ bool json_value::is_text() const { return at_->is_string(); }
 
 void json_value::require_keys(std::initializer_list<const char*> known) const {
   if (!at_->is_object()) refuse("not an object", file_error::about::form);
-  for (const auto& [key, value] : at_->items()) {
+  for (const auto& item : at_->items()) {
+    const std::string& key = item.key();
     if (std::any_of(known.begin(), known.end(), [&](const char* each) { return key == each; }))
       continue;
     std::string list;
     for (const char* each : known) list += (list.empty() ? "" : ", ") + std::string(each);
-    json_value(in_, value, path_ + "/" + key)
+    json_value(in_, item.value(), path_ + "/" + key)
         .refuse("nothing of that name is known; choose from " + list, file_error::about::form);
   }
 }

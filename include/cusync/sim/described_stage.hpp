@@ -18,8 +18,7 @@ class described_stage : public any_stage {
 public:
   described_stage(std::string name, u32 index, tile_extent grid, any_order order,
                   tile_source source, stage_options options)
-      : any_stage(std::move(name), index, grid, source, std::move(options)),
-        order_(std::move(order)) {}
+      : any_stage(std::move(name), index, grid, source, options), order_(std::move(order)) {}
 
   tile_coord tile_at(u32 position) const override { return order_.tile_at(position, grid()); }
 
@@ -92,8 +91,7 @@ private:
 template <tile_source Source> struct described_stage_of final : described_stage {
   described_stage_of(std::string name, u32 index, tile_extent grid, any_order order,
                      stage_options options)
-      : described_stage(std::move(name), index, grid, std::move(order), Source,
-                        std::move(options)) {}
+      : described_stage(std::move(name), index, grid, std::move(order), Source, options) {}
 };
 
 } // namespace cusync::sim
