@@ -64,7 +64,7 @@ private:
 check_report checked(const small_chain& of) {
   sim::described_chain chain(of.chain, {.mode = of.mode}, sim::faults::kept);
   return sim::check(chain, of.chain.device, of.mode,
-                    {.gate = of.chain.gate, .slots = of.chain.slots, .loads = chain.loads()});
+                    {.gate = of.chain.gate, .slots = of.chain.slots});
 }
 
 u32 stage_index(const small_chain& in, const std::string& name) {

@@ -7,6 +7,7 @@
 #include <cusync/sim/check_report.hpp>    // check_report
 #include <cusync/sim/check_residency.hpp> // residency
 #include <cusync/sim/check_tiles.hpp>     // tiles_check
+#include <cusync/sim/cusync.hpp>          // CuSync
 #include <cusync/sim/launch_shape.hpp>    // launch_shape, stage_load
 
 #include <string>  // string
@@ -174,6 +175,13 @@ private:
 inline check_report check(const chain& of, const gpu& device, launch_mode mode,
                           const check_options& options = {}) {
   return detail::chain_check(of, device, mode, options).run();
+}
+
+/// The same of a chain on the virtual GPU, which knows what its kernels ask for.
+inline check_report check(const CuSync& of, const gpu& device, launch_mode mode,
+                          check_options options = {}) {
+  if (options.loads.empty()) options.loads = of.loads();
+  return check(static_cast<const chain&>(of), device, mode, options);
 }
 
 } // namespace cusync::sim

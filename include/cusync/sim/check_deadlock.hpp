@@ -87,13 +87,20 @@ private:
     return true;
   }
 
+  /// Asks once a row where all tiles of a row wait for the same.
   sorted sort(u32 k) {
+    enum answer : char { unknown, no, yes };
+    const any_stage& stage = stage_at(k);
+    const tile_extent grid = stage.grid();
+    std::vector<char> rows(waits_same_in_a_row(plan_.stages[k]) ? u64{grid.rows} * grid.slices : 0);
     sorted tiles;
-    for_each_taken(stage_at(k), [&](u32 position, tile_coord tile) {
-      const bool waits = stage_at(k).grid().contains(tile) && must_wait(k, tile).has_value();
-      (waits ? tiles.waiting : tiles.ready).push_back(position);
+    for_each_taken(stage, [&](u32 position, tile_coord tile) {
+      char own = grid.contains(tile) ? unknown : no;
+      char& known = rows.empty() || own == no ? own : rows[tile.row * grid.slices + tile.slice];
+      if (known == unknown) known = must_wait(k, tile) ? yes : no;
+      (known == yes ? tiles.waiting : tiles.ready).push_back(position);
     });
-    looked_at_ += stage_at(k).tiles();
+    looked_at_ += stage.tiles();
     return tiles;
   }
 
