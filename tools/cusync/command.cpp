@@ -19,6 +19,11 @@ command& command::argument(const char* name, std::string& value, const char* hel
   return *this;
 }
 
+command& command::arguments(const char* name, std::vector<std::string>& values, const char* help) {
+  app_->add_option(name, values, help);
+  return *this;
+}
+
 command& command::option(const char* name, std::string& value, const char* help) {
   CLI::Option* made = app_->add_option(name, value, help);
   if (!value.empty()) made->capture_default_str();

@@ -21,6 +21,8 @@ public:
 
   /// A value that must be given, by its place: `cusync check FILE`.
   command& argument(const char* name, std::string& value, const char* help);
+  /// Any number of values, none included.
+  command& arguments(const char* name, std::vector<std::string>& values, const char* help);
   command& option(const char* name, std::string& value, const char* help);
   command& option(const char* name, u64& value, const char* help);
   command& flag(const char* name, bool& value, const char* help);

@@ -17,8 +17,12 @@ void add_common(command& to, common_options& options) {
               "Virtual GPU: a name, numbers or both: H200 | A100,sms=27 | "
               "sms=16,smem=100,tflops=120,gbs=600")
       .option("--samples", options.samples, "Samples of each time on a GPU")
-      .option("--seed", options.seed, "Of the data")
-      .flag("--json", options.json, "Print JSON instead of a table")
+      .option("--seed", options.seed, "Of the data");
+  add_output(to, options);
+}
+
+void add_output(command& to, common_options& options) {
+  to.flag("--json", options.json, "Print JSON instead of a table")
       .option("--markdown", options.markdown, "Also write the results to this file")
       .option("--commit", options.commit, "Commit to record, instead of the one built from");
 }

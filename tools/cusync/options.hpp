@@ -25,6 +25,8 @@ struct common_options {
 };
 
 void add_common(command& to, common_options& options);
+/// Of these, how results are written.
+void add_output(command& to, common_options& options);
 
 // Values of options. Each throws `invalid_argument` that names the option, the value and the remedy.
 

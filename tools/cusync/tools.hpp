@@ -9,5 +9,6 @@ namespace cusync::cli {
 
 subcommand check_tool();
 subcommand analyze_tool();
+subcommand waves_tool();
 
 } // namespace cusync::cli
