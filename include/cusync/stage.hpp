@@ -77,10 +77,29 @@ public:
   virtual bool same_in_a_row(u32 input) const = 0;
   virtual semaphore_range guards(u32 input, tile_coord tile) const = 0;
   virtual semaphore_range guards(u32 input, tile_coord tile, u32 step) const = 0;
+  /// Looks of a warp of `lanes` that waits before each step and never has to: a range that it has just
+  /// waited for costs none. `passed` is the last such range, before and after.
+  virtual u32 looks(u32 input, tile_coord tile, u32 lanes, semaphore_range& passed) const {
+    return count_looks(steps(input, tile), lanes, passed,
+                       [&](u32 step) { return guards(input, tile, step); });
+  }
   virtual u32 semaphore_of(u32 output, tile_coord tile) const = 0;
   virtual u32 posts_expected(u32 output, u32 semaphore) const = 0;
 
 protected:
+  template <class Guards>
+  static u32 count_looks(step_range steps, u32 lanes, semaphore_range& passed,
+                         const Guards& guards_of) {
+    u32 count = 0;
+    for (u32 step = steps.begin; step < steps.end; ++step) {
+      const semaphore_range next = guards_of(step);
+      if (next == passed || next.count() == 0) continue;
+      count += ceil_div(next.count(), lanes);
+      passed = next;
+    }
+    return count;
+  }
+
   std::vector<input_edge> inputs_;
   std::vector<output_set> outputs_;
 
@@ -137,6 +156,13 @@ public:
   semaphore_range guards(u32 input, tile_coord tile, u32 step) const override {
     return of_input<semaphore_range>(input, [&](const auto& side) {
       return side.policy.guards(side.dependence.reads(tile, step));
+    });
+  }
+  u32 looks(u32 input, tile_coord tile, u32 lanes, semaphore_range& passed) const override {
+    return of_input<u32>(input, [&](const auto& side) {
+      return count_looks(side.dependence.steps(tile), lanes, passed, [&](u32 step) {
+        return side.policy.guards(side.dependence.reads(tile, step));
+      });
     });
   }
   u32 semaphore_of(u32 output, tile_coord tile) const override {

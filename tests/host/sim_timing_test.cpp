@@ -9,18 +9,58 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <tuple>
+
 namespace cusync::sim {
 namespace {
 
 constexpr operand<0> A;
 
+/// A timeline in an order of its own: events at the same time may change places, and with them SMs.
+std::vector<tile_record> sorted(std::vector<tile_record> timeline) {
+  std::sort(timeline.begin(), timeline.end(), [](const tile_record& a, const tile_record& b) {
+    return std::tuple(a.run, a.stage, a.block) < std::tuple(b.run, b.stage, b.block);
+  });
+  return timeline;
+}
+
+void expect_same_timeline(const report& predicted, const report& executed) {
+  ASSERT_EQ(predicted.timeline.size(), executed.timeline.size());
+  const std::vector<tile_record> ours = sorted(predicted.timeline);
+  const std::vector<tile_record> theirs = sorted(executed.timeline);
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    const tile_record &a = ours[i], &b = theirs[i];
+    ASSERT_TRUE(a.tile == b.tile && a.block == b.block && a.start_ns == b.start_ns &&
+                a.end_ns == b.end_ns && a.work_ns == b.work_ns && a.wait_ns == b.wait_ns)
+        << "stage " << a.stage << ", tile " << to_string(a.tile) << ": " << a.start_ns << "-"
+        << a.end_ns << " waiting " << a.wait_ns << ", executed " << b.start_ns << "-" << b.end_ns
+        << " waiting " << b.wait_ns;
+  }
+}
+
+/// Each wait lies in its tile, behind those before it, and they are no more than what the tile counts.
+void expect_waits_in_their_tiles(const report& predicted) {
+  std::vector<u64> waited(predicted.timeline.size(), 0), end(predicted.timeline.size(), 0);
+  for (const wait_record& wait : predicted.waits) {
+    const tile_record& tile = predicted.timeline.at(wait.tile);
+    ASSERT_GE(wait.start_ns, std::max(tile.start_ns, end[wait.tile]));
+    ASSERT_LE(wait.end_ns, tile.end_ns);
+    end[wait.tile] = wait.end_ns;
+    waited[wait.tile] += wait.end_ns - wait.start_ns;
+  }
+  for (std::size_t i = 0; i < waited.size(); ++i)
+    ASSERT_LE(waited[i], predicted.timeline[i].wait_ns);
+}
+
 /// Two stages whose kernels wait before each step; executed and predicted.
 template <class Policy, tile_source Source = tile_source::block_index>
-void expect_prediction(launch_mode mode, u32 shared_bytes, u32 blocks, double jitter) {
+void expect_prediction(launch_mode mode, u32 shared_bytes, u32 blocks, double jitter,
+                       element_extent matrix = {70, 50}) {
   using Producer = CuStage<RowMajor, inputs<>, outputs<Policy>, Source>;
   using Consumer =
       CuStage<ColumnMajor, inputs<reads<0, Policy, row_dependence>>, outputs<>, Source>;
-  const row_dependence reads{.matrix = {70, 50},
+  const row_dependence reads{.matrix = matrix,
                              .producer_tile = {2, 5},
                              .consumer_rows = 3,
                              .step_cols = 3,
@@ -43,7 +83,7 @@ void expect_prediction(launch_mode mode, u32 shared_bytes, u32 blocks, double ji
   const auto a = chain.kernel(first, kernel, block, {.ns = 9000});
   const auto b = chain.kernel(second, kernel, block, {.ns = 7000});
   for (int run = 0; run < 3; ++run) chain.enqueue(a(), b());
-  const report predicted = chain.predict(3);
+  const report predicted = chain.predict(3, keep::timeline);
   const report executed = chain.synchronize();
   SCOPED_TRACE(std::string(name_of(mode)) + ", " + std::to_string(shared_bytes) + " bytes");
   ASSERT_EQ(predicted.stages.size(), 6u);
@@ -53,6 +93,10 @@ void expect_prediction(launch_mode mode, u32 shared_bytes, u32 blocks, double ji
   const double allowed = blocks != 0 || jitter != 0 ? 0.02 : 0;
   EXPECT_NEAR(static_cast<double>(predicted.makespan_ns), static_cast<double>(executed.makespan_ns),
               allowed * static_cast<double>(executed.makespan_ns));
+  expect_waits_in_their_tiles(predicted);
+  if (allowed != 0) return;
+  EXPECT_EQ(predicted.wait_ns, executed.wait_ns);
+  expect_same_timeline(predicted, executed);
 }
 
 constexpr launch_mode modes[] = {launch_mode::serial, launch_mode::pdl, launch_mode::streams};
@@ -64,6 +108,24 @@ TEST(Timing, IsThatOfAnExecution) {
       expect_prediction<TileSync>(mode, shared, 0, 0);
       expect_prediction<GridSync>(mode, shared, 0, 0);
     }
+}
+
+/// Rows of more semaphores than a warp looks at, or than a word of `reached_map` holds.
+TEST(Timing, IsThatOfAnExecutionWithLongRows) {
+  for (const launch_mode mode : {launch_mode::pdl, launch_mode::streams}) {
+    expect_prediction<TileSync>(mode, 200 * 1024, 0, 0, {22, 175});
+    expect_prediction<TileSync>(mode, 100 * 1024, 0, 0, {22, 990});
+    expect_prediction<RowSync>(mode, 100 * 1024, 0, 0, {990, 22});
+  }
+}
+
+TEST(Timing, KeepsNoTimelineUnlessAsked) {
+  using Stage = CuStage<RowMajor, inputs<>, outputs<>>;
+  CuSync chain(find_gpu("H200"));
+  auto& stage = chain.stage<Stage>("only", {3, 3, 1}, RowMajor{});
+  chain.kernel(stage, [](auto) {});
+  EXPECT_TRUE(chain.predict().timeline.empty());
+  EXPECT_EQ(chain.predict(1, keep::timeline).timeline.size(), 9u);
 }
 
 TEST(Timing, IsThatOfAnExecutionWithClaimsAndJitter) {

@@ -140,9 +140,9 @@ public:
   }
 
   /// How long runs would take, without executing anything: kernels that wait before each step.
-  report predict(u32 runs = 1) {
+  report predict(u32 runs = 1, keep what = keep::totals) {
     prepare();
-    return timing(*shape_, how_, semaphore_total()).run(runs);
+    return timing(*shape_, how_, semaphore_total(), what).run(runs);
   }
 
   /// The mode in force, and why it is not the one asked for (empty where it is).

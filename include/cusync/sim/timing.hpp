@@ -4,25 +4,38 @@
 #include <cusync/chain.hpp>            // chain, any_stage
 #include <cusync/errors.hpp>           // deadlock, wait_timeout
 #include <cusync/sim/launch_shape.hpp> // launch_shape
+#include <cusync/sim/reached_map.hpp>  // reached_map
 #include <cusync/sim/report.hpp>       // report
 #include <cusync/sim/scheduler.hpp>    // scheduler, action
 
-#include <string>  // string, to_string
-#include <utility> // exchange, move
-#include <vector>  // vector
+#include <algorithm> // max
+#include <string>    // string, to_string
+#include <utility>   // exchange, move
+#include <vector>    // vector
 
 namespace cusync::sim {
+
+/// What a simulation keeps besides its totals. A timeline takes some 100 bytes a tile.
+enum class keep { totals, timeline };
 
 /// The engine that only keeps time: the chain's own policies, orders and dependences, but no kernels
 /// and no data. A block does what a kernel does that waits before each step and posts at the end.
 class timing {
 public:
   /// `shape` is that of a chain whose semaphores are laid out, and outlives the engine.
-  timing(const launch_shape& shape, const schedule& how, u32 semaphore_total)
-      : shape_(shape), how_(how), random_(~how.seed), semaphores_(semaphore_total, 0),
-        scheduler_(*this, shape.device(), how, semaphores_.data(), semaphore_total) {}
+  timing(const launch_shape& shape, const schedule& how, u32 semaphore_total,
+         keep what = keep::totals)
+      : shape_(shape), how_(how), keep_(what), random_(~how.seed), semaphores_(semaphore_total, 0),
+        expected_(semaphore_total, 0),
+        scheduler_(*this, shape.device(), how, semaphores_.data(), semaphore_total) {
+    for (const stage_plan& plan : shape.plan().stages) {
+      inputs_ = std::max(inputs_, plan.waits.size());
+      for (u32 i = 0; i < plan.posted.size(); ++i)
+        if (plan.posted[i]) add_set(*plan.stage, i);
+    }
+  }
 
-  /// `runs` runs, one behind the other, without a timeline. Throws `deadlock` or `wait_timeout`.
+  /// `runs` runs, one behind the other. Throws `deadlock` or `wait_timeout`.
   report run(u32 runs = 1) {
     const u32 stages = static_cast<u32>(shape_.plan().stages.size());
     for (u32 i = 0; i < runs * stages; ++i) {
@@ -30,7 +43,7 @@ public:
       scheduler_.add(shape_.launch_at(i % stages, i - i % stages, how_));
     }
     scheduler_.run();
-    report result;
+    report result = std::move(report_);
     for (u32 i = 0; i < launches_.size(); ++i) {
       launches_[i].record.start_ns = scheduler_.launch_at(i).first_block_ns;
       launches_[i].record.end_ns = scheduler_.launch_at(i).end_ns;
@@ -43,11 +56,15 @@ public:
   // --- called by the scheduler ------------------------------------------------------------------
 
   void placed(u32 id) {
-    if (blocks_.size() <= id) blocks_.resize(id + 1);
+    if (blocks_.size() <= id) {
+      blocks_.resize(id + 1);
+      progress_.resize((id + 1) * inputs_);
+    }
     block& placed = blocks_[id];
     placed.next = step::start;
     placed.grid_passed = false;
-    placed.inputs.assign(launches_[scheduler_.at(id).launch].inputs.size(), {});
+    const std::size_t inputs = launches_[scheduler_.at(id).launch].inputs.size();
+    for (std::size_t i = 0; i < inputs; ++i) of(id, i) = {};
   }
 
   action resume(u32 id) {
@@ -66,7 +83,7 @@ public:
         begin(id, now, own);
         break;
       case step::work: {
-        const action next = work(now, own);
+        const action next = work(id, now, own);
         if (next.what != action::kind::exit) return next;
         break;
       }
@@ -100,23 +117,24 @@ public:
 private:
   enum class step { start, claim, begin, work, post, leave, exit };
 
+  /// Semaphores of a stage that somebody looks at.
+  struct semaphore_set {
+    const any_stage* stage = nullptr;
+    u32 output = 0;
+    u32 offset = 0; ///< Of its first one in the chain.
+    u32 number = 0; ///< In `reached_map`.
+  };
   struct guarded_input {
     u32 input;
     wait_kind kind;
-    const any_stage* producer;
-    u32 output; ///< The producer's set that guards it.
-    u32 offset; ///< Of that set's semaphores.
-  };
-  struct posted_output {
-    u32 output;
-    u32 offset;
+    semaphore_set set; ///< The producer's that guards it.
   };
   struct timed_launch {
     const any_stage* stage = nullptr;
     stage_record record;
     u64 tile_ns = 0;
     std::vector<guarded_input> inputs;
-    std::vector<posted_output> outputs;
+    std::vector<semaphore_set> outputs;
     bool draws = false, triggers = false, behind_trigger = false, counter = false;
     u32 drawn = 0;
   };
@@ -129,15 +147,32 @@ private:
     u32 first = 0, step = 0,
         end = 0;          ///< `step` is the one whose range it is; none where it is `end`.
     bool at_once = false; ///< All steps have the same range.
+    u64 due = 0;          ///< The work that comes before `step`.
   };
   struct block {
     step next = step::start;
     bool grid_passed = false;
     u32 ticket = 0; ///< Position in the order, for a stage that claims.
     tile_coord tile;
-    u64 tile_ns = 0, worked = 0;
-    std::vector<progress> inputs;
+    u64 tile_ns = 0, worked = 0, waited = 0;
+    u64 ahead = 0; ///< Of the scheduler's clock, when its work begins.
+    u64 waiting_since = not_waiting;
+    std::size_t record = 0; ///< In the timeline.
   };
+  static constexpr u64 not_waiting = ~u64{0};
+
+  void add_set(const any_stage& stage, u32 output) {
+    const any_stage::output_set& set = stage.declared_outputs()[output];
+    sets_.push_back({&stage, output, set.offset, reached_.add_set(set.semaphores)});
+    for (u32 i = 0; i < set.semaphores; ++i)
+      expected_[set.offset + i] = stage.posts_expected(output, i);
+  }
+
+  semaphore_set set_of(const any_stage* stage, u32 output) const {
+    for (const semaphore_set& set : sets_)
+      if (set.stage == stage && set.output == output) return set;
+    return {};
+  }
 
   timed_launch timed(const stage_plan& plan, u32 run) const {
     timed_launch made;
@@ -147,11 +182,10 @@ private:
     for (u32 i = 0; i < plan.waits.size(); ++i) {
       if (plan.waits[i] == wait_kind::none) continue;
       const any_stage::input_edge& edge = plan.stage->declared_inputs()[i];
-      made.inputs.push_back({i, plan.waits[i], edge.producer, edge.output,
-                             edge.producer->declared_outputs()[edge.output].offset});
+      made.inputs.push_back({i, plan.waits[i], set_of(edge.producer, edge.output)});
     }
     for (u32 i = 0; i < plan.posted.size(); ++i)
-      if (plan.posted[i]) made.outputs.push_back({i, plan.stage->declared_outputs()[i].offset});
+      if (plan.posted[i]) made.outputs.push_back(set_of(plan.stage, i));
     made.draws = plan.draws;
     made.triggers = plan.triggers;
     made.behind_trigger = plan.early;
@@ -174,68 +208,108 @@ private:
     if (now.next == step::leave) return;
     now.tile = own.stage->tile_at(position);
     now.tile_ns = how_.tile_ns(own.record.name, now.tile, own.tile_ns, random_);
-    now.worked = 0;
+    now.worked = now.waited = 0;
+    if (keep_ == keep::timeline) begin_record(id, now, own);
+    const bool complete = inputs_complete(own);
     for (std::size_t i = 0; i < own.inputs.size(); ++i)
-      if (own.inputs[i].kind == wait_kind::semaphores)
-        begin_input(now.inputs[i], own, own.inputs[i].input, now.tile);
+      if (complete)
+        pass_input(of(id, i), now, own, own.inputs[i].input);
+      else if (own.inputs[i].kind == wait_kind::semaphores)
+        begin_input(of(id, i), now, own, own.inputs[i].input);
   }
 
-  static void begin_input(progress& at, const timed_launch& own, u32 input, tile_coord tile) {
-    const step_range steps = own.stage->steps(input, tile);
+  /// Whether no wait of a tile that begins now has to wait: the usual case in a long stage, whose blocks
+  /// exist only once all producer blocks do.
+  bool inputs_complete(const timed_launch& own) {
+    reached_.enter(own.record.run);
+    for (const guarded_input& input : own.inputs)
+      if (input.kind == wait_kind::grid || !reached_.complete(input.set.number, scheduler_.now()))
+        return false;
+    return true;
+  }
+
+  /// All waits on an input at once, with what they cost.
+  void pass_input(progress& at, block& now, const timed_launch& own, u32 input) {
+    enter_input(at, now, own, input);
+    u32 looks = 0;
+    if (!at.at_once) {
+      looks = own.stage->looks(input, now.tile, gpu::warp, at.passed);
+    } else if (at.step != at.end && at.range != at.passed) {
+      looks = ceil_div(at.range.count(), gpu::warp);
+      at.passed = at.range;
+    }
+    at.step = at.end;
+    now.ahead += looks * shape_.device().satisfied_wait_ns;
+  }
+
+  static void begin_input(progress& at, const block& now, const timed_launch& own, u32 input) {
+    enter_input(at, now, own, input);
+    find_range(at, now, own, input);
+  }
+
+  static void enter_input(progress& at, const block& now, const timed_launch& own, u32 input) {
+    const step_range steps = own.stage->steps(input, now.tile);
     at.first = at.step = steps.begin;
     at.end = steps.end;
-    at.range = own.stage->guards(input, tile);
+    at.range = own.stage->guards(input, now.tile);
     at.at_once = steps.begin == steps.end || at.range.count() <= 1 ||
-                 at.range == own.stage->guards(input, tile, steps.begin);
-    find_range(at, own, input, tile);
+                 at.range == own.stage->guards(input, now.tile, steps.begin);
   }
 
   /// Moves on to the next step whose range is another than the last one waited for.
-  static void find_range(progress& at, const timed_launch& own, u32 input, tile_coord tile) {
+  static void find_range(progress& at, const block& now, const timed_launch& own, u32 input) {
     at.position = 0;
     if (at.at_once && (at.range == at.passed || at.range.count() == 0)) at.step = at.end;
-    if (at.at_once) return;
-    for (; at.step < at.end; ++at.step) {
-      at.range = own.stage->guards(input, tile, at.step);
-      if (at.range != at.passed && at.range.count() != 0) return;
-    }
+    if (!at.at_once)
+      for (; at.step < at.end; ++at.step) {
+        at.range = own.stage->guards(input, now.tile, at.step);
+        if (at.range != at.passed && at.range.count() != 0) break;
+      }
+    at.due = part_of(now.tile_ns, at.step - at.first, at.end - at.first);
   }
 
   /// Up to the next wait that is not satisfied yet, or to the post. What is there stays there, so
   /// satisfied waits and the work between them pass in one event.
-  action work(block& now, timed_launch& own) {
-    u64 ahead = 0; // of the scheduler's clock
-    for (std::size_t i; (i = next_input(now, own)) < own.inputs.size();) {
+  action work(u32 id, block& now, timed_launch& own) {
+    if (now.waiting_since != not_waiting) end_wait(now);
+    u64 ahead = std::exchange(now.ahead, 0); // of the scheduler's clock
+    now.waited += ahead;
+    for (std::size_t i; (i = next_input(id, now, own)) < own.inputs.size();) {
       const guarded_input& input = own.inputs[i];
       if (input.kind == wait_kind::grid) {
         now.grid_passed = true;
+        now.waiting_since = scheduler_.now();
         return {action::kind::wait_for_grid};
       }
-      progress& at = now.inputs[i];
-      const u64 due = part_of(now.tile_ns, at.step - at.first, at.end - at.first);
-      if (due > now.worked) ahead += due - std::exchange(now.worked, due);
-      const action look = look_at(at, input, own.record.run, ahead);
+      progress& at = of(id, i);
+      if (at.due > now.worked) ahead += at.due - std::exchange(now.worked, at.due);
+      const u64 begun = ahead;
+      const action look = look_at(at, input.set, own.record.run, ahead);
+      now.waited += ahead - begun;
+      if (look.what == action::kind::wait) now.waiting_since = scheduler_.now();
       if (look.what != action::kind::exit) return look;
       at.passed = at.range;
       if (at.at_once)
         at.step = at.end;
       else
-        find_range(at, own, input.input, now.tile);
+        find_range(at, now, own, input.input);
     }
     now.next = step::post;
     own.record.work_ns += now.tile_ns;
+    own.record.wait_ns += now.waited;
     const u64 post_ns = own.outputs.empty() ? 0 : shape_.device().post_ns;
     return {action::kind::elapse, ahead + (now.tile_ns - now.worked) + post_ns};
   }
 
   /// The input whose next wait comes first in the tile, or past the last.
-  std::size_t next_input(const block& now, const timed_launch& own) const {
+  std::size_t next_input(u32 id, const block& now, const timed_launch& own) {
     std::size_t found = own.inputs.size();
     u64 soonest = 0;
     for (std::size_t i = 0; i < own.inputs.size(); ++i) {
-      const progress& at = now.inputs[i];
-      if (own.inputs[i].kind == wait_kind::grid ? now.grid_passed : at.step == at.end) continue;
-      const u64 due = part_of(now.tile_ns, at.step - at.first, at.end - at.first);
+      const progress& at = of(id, i);
+      const bool grid = own.inputs[i].kind == wait_kind::grid;
+      if (grid ? now.grid_passed : at.step == at.end) continue;
+      const u64 due = grid ? 0 : at.due;
       if (found < own.inputs.size() && due >= soonest) continue;
       found = i;
       soonest = due;
@@ -247,20 +321,20 @@ private:
     return done == 0 ? 0 : static_cast<u64>(static_cast<double>(ns) * done / of);
   }
 
-  /// What a block whose own clock is `ahead` has to do for the rest of a range: `exit` is nothing. A
-  /// warp looks at 32 semaphores at once.
-  action look_at(progress& at, const guarded_input& input, u32 run, u64& ahead) const {
-    for (; at.position < at.range.count(); ++at.position) {
-      const u32 semaphore = at.range.at(at.position);
-      const u32 wanted =
-          wanted_in_run(run, input.producer->posts_expected(input.output, semaphore));
-      const u32 word = input.offset + semaphore;
-      const u64 cost = at.position % gpu::warp == 0 ? shape_.device().satisfied_wait_ns : 0;
+  /// What a block whose own clock is `ahead` has to do for the rest of a range: `exit` is nothing.
+  action look_at(progress& at, const semaphore_set& set, u32 run, u64& ahead) const {
+    const u32 count = at.range.count();
+    while (at.position < count) {
+      if (pass_reached(at, set, ahead)) continue;
+      const u32 word = set.offset + at.range.at(at.position);
+      const u32 wanted = wanted_in_run(run, expected_[word]);
+      const u64 cost = looks_between(at.position, at.position + 1);
       if (!reached(semaphores_[word], wanted)) {
         if (ahead != 0) return {action::kind::elapse, ahead}; // then look again
         ++at.position;
         return {action::kind::wait, cost, word, wanted};
       }
+      ++at.position;
       ahead += cost;
       const u64 visible = scheduler_.visible_from(word);
       if (visible > scheduler_.now() + ahead) ahead = visible - scheduler_.now();
@@ -268,11 +342,62 @@ private:
     return {};
   }
 
+  /// Passes semaphores that lie one behind the other and can all be seen. False where there is none.
+  bool pass_reached(progress& at, const semaphore_set& set, u64& ahead) const {
+    if (at.range.inner_stride != 1) return false;
+    const u32 inner = at.range.inner;
+    const u32 left = inner - (at.range.outer == 1 ? at.position : at.position % inner);
+    const u32 passed =
+        reached_.leading(set.number, at.range.at(at.position), left, scheduler_.now() + ahead);
+    ahead += looks_between(at.position, at.position + passed);
+    at.position += passed;
+    return passed != 0;
+  }
+
+  /// What it costs to look at the semaphores at positions [begin, end): a warp looks at 32 at once.
+  u64 looks_between(u32 begin, u32 end) const {
+    return u64{ceil_div(end, gpu::warp) - ceil_div(begin, gpu::warp)} *
+           shape_.device().satisfied_wait_ns;
+  }
+
+  void end_wait(block& now) {
+    const u64 begun = std::exchange(now.waiting_since, not_waiting);
+    now.waited += scheduler_.now() - begun;
+    if (keep_ == keep::timeline && scheduler_.now() != begun)
+      report_.waits.push_back({now.record, begun, scheduler_.now()});
+  }
+
   void post(block& now, const timed_launch& own) {
-    for (const posted_output& output : own.outputs)
-      scheduler_.post(output.offset + own.stage->semaphore_of(output.output, now.tile));
+    reached_.enter(own.record.run);
+    for (const semaphore_set& set : own.outputs) {
+      const u32 semaphore = own.stage->semaphore_of(set.output, now.tile);
+      const u32 word = set.offset + semaphore;
+      scheduler_.post(word);
+      if (reached(semaphores_[word], wanted_in_run(own.record.run, expected_[word])))
+        reached_.add(set.number, semaphore, scheduler_.visible_from(word));
+    }
+    if (keep_ == keep::timeline) end_record(now);
     now.next = own.counter ? step::claim : step::leave;
   }
+
+  // --- the timeline -----------------------------------------------------------------------------
+
+  void begin_record(u32 id, block& now, const timed_launch& own) {
+    const resident& here = scheduler_.at(id);
+    const u64 time = scheduler_.now();
+    now.record = report_.timeline.size();
+    report_.timeline.push_back({own.record.run, own.record.stage, now.tile, here.block, here.sm,
+                                time, time, now.tile_ns, 0});
+  }
+
+  void end_record(const block& now) {
+    report_.timeline[now.record].end_ns = scheduler_.now();
+    report_.timeline[now.record].wait_ns = now.waited;
+  }
+
+  // ----------------------------------------------------------------------------------------------
+
+  progress& of(u32 id, std::size_t input) { return progress_[id * inputs_ + input]; }
 
   bool closes_run(u32 id, const block& now, const timed_launch& own) const {
     return own.draws ? now.ticket + 1 == own.stage->tickets() : scheduler_.at(id).block == 0;
@@ -288,11 +413,18 @@ private:
 
   const launch_shape& shape_;
   const schedule& how_;
+  keep keep_;
   random_source random_; ///< Of the tiles' times.
   std::vector<u32> semaphores_;
+  std::vector<u32> expected_; ///< Posts of a run, by semaphore.
+  reached_map reached_;
+  std::vector<semaphore_set> sets_;
   scheduler<timing> scheduler_;
   std::vector<timed_launch> launches_;
-  std::vector<block> blocks_; ///< By resident.
+  std::vector<block> blocks_;      ///< By resident.
+  std::vector<progress> progress_; ///< By resident and input.
+  std::size_t inputs_ = 0;         ///< The most that a stage has.
+  report report_;
 };
 
 } // namespace cusync::sim
