@@ -21,6 +21,7 @@ constexpr const char* examples = R"(Examples:
   cusync run mlp            GPT-3's MLP, on the GPU or on a virtual one
   cusync run synthetic      launches and waits alone, beside what the virtual GPU predicts
   cusync check FILE         proves that a chain is right, or shows where it goes wrong
+  cusync simulate FILE      the same chain in virtual time: stream order beside every policy
   cusync waves --paper      the paper's tables of waves; or those of grids and a GPU of yours
   cusync run mlp --help     all options of a workload
   cusync analyze trace.json.gz
@@ -59,7 +60,7 @@ int main(int argc, char** argv) {
   try {
     return run_command_line(
         argc, argv, {mlp_workload(), synthetic_workload(), handover_workload(), hooks_workload()},
-        {check_tool(), analyze_tool(), waves_tool()}, version_text(), examples);
+        {check_tool(), analyze_tool(), simulate_tool(), waves_tool()}, version_text(), examples);
   } catch (const wait_timeout& failure) {
     return failed(wrong_result, failure);
   } catch (const deadlock& failure) {

@@ -90,13 +90,13 @@ std::string today() {
   return text;
 }
 
-void require_writable(const std::string& path) {
+} // namespace
+
+void require_writable(const std::string& option, const std::string& path) {
   if (!std::ofstream(path, std::ios::app))
-    throw invalid_argument("--markdown: cannot write '" + path +
+    throw invalid_argument(option + ": cannot write '" + path +
                            "'; name a file in an existing folder");
 }
-
-} // namespace
 
 // --- results ------------------------------------------------------------------------------------
 
@@ -113,7 +113,7 @@ std::string& command_line() {
 
 results::results(std::string title, const common_options& options)
     : title_(std::move(title)), options_(options) {
-  if (!options.markdown.empty()) require_writable(options.markdown);
+  if (!options.markdown.empty()) require_writable("--markdown", options.markdown);
   fact("command", command_line());
   fact("commit", options.commit.empty() ? commit() : options.commit);
   fact("date", today());

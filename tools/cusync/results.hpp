@@ -16,6 +16,9 @@ std::string commit(); ///< That the program was built from.
 /// The command line, as results record it; set by `main`.
 std::string& command_line();
 
+/// Throws `invalid_argument` where `path` cannot be written; `option` asked for it.
+void require_writable(const std::string& option, const std::string& path);
+
 using facts = std::vector<std::pair<std::string, std::string>>;
 
 /// What a subcommand found, with all that is needed to find it again. Printed as text or as JSON; as

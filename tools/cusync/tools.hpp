@@ -9,6 +9,7 @@ namespace cusync::cli {
 
 subcommand check_tool();
 subcommand analyze_tool();
+subcommand simulate_tool();
 subcommand waves_tool();
 
 } // namespace cusync::cli

@@ -139,10 +139,10 @@ public:
     }
   }
 
-  /// How long runs would take, without executing anything: kernels that wait before each step.
-  report predict(u32 runs = 1, keep what = keep::totals) {
+  /// How long runs would take, without executing anything.
+  report predict(u32 runs = 1, timing_options options = {}) {
     prepare();
-    return timing(*shape_, how_, semaphore_total(), what).run(runs);
+    return timing(*shape_, how_, semaphore_total(), options).run(runs);
   }
 
   /// The mode in force, and why it is not the one asked for (empty where it is).

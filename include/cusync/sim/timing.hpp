@@ -18,15 +18,27 @@ namespace cusync::sim {
 /// What a simulation keeps besides its totals. A timeline takes some 100 bytes a tile.
 enum class keep { totals, timeline };
 
+/// How the kernels wait.
+enum class waits {
+  each_step, ///< `wait` before each step: a round trip for each semaphore range, there or not.
+  ahead, ///< `wait_ahead`: looks at all later steps in the same round trip, up to one that is missing.
+  whole_tile, ///< `wait_all`: once, for all that the tile reads.
+};
+
+struct timing_options {
+  keep kept = keep::totals;
+  waits style = waits::each_step;
+};
+
 /// The engine that only keeps time: the chain's own policies, orders and dependences, but no kernels
-/// and no data. A block does what a kernel does that waits before each step and posts at the end.
+/// and no data. A block waits as the options say, and posts at the end.
 class timing {
 public:
   /// `shape` is that of a chain whose semaphores are laid out, and outlives the engine.
   timing(const launch_shape& shape, const schedule& how, u32 semaphore_total,
-         keep what = keep::totals)
-      : shape_(shape), how_(how), keep_(what), random_(~how.seed), semaphores_(semaphore_total, 0),
-        expected_(semaphore_total, 0),
+         timing_options options = {})
+      : shape_(shape), how_(how), keep_(options.kept), style_(options.style), random_(~how.seed),
+        semaphores_(semaphore_total, 0), expected_(semaphore_total, 0),
         scheduler_(*this, shape.device(), how, semaphores_.data(), semaphore_total) {
     for (const stage_plan& plan : shape.plan().stages) {
       inputs_ = std::max(inputs_, plan.waits.size());
@@ -127,7 +139,12 @@ private:
   struct guarded_input {
     u32 input;
     wait_kind kind;
-    semaphore_set set; ///< The producer's that guards it.
+    semaphore_set set;  ///< The producer's that guards it.
+    bool same_in_a_row; ///< What `looks_of` finds holds for all tiles of a row, of one slice.
+    bool known = false; ///< For `row` and `slice`, in a block that has waited for nothing yet:
+    u32 row = 0, slice = 0;
+    u32 looks = 0;
+    semaphore_range last{};
   };
   struct timed_launch {
     const any_stage* stage = nullptr;
@@ -182,7 +199,8 @@ private:
     for (u32 i = 0; i < plan.waits.size(); ++i) {
       if (plan.waits[i] == wait_kind::none) continue;
       const any_stage::input_edge& edge = plan.stage->declared_inputs()[i];
-      made.inputs.push_back({i, plan.waits[i], set_of(edge.producer, edge.output)});
+      made.inputs.push_back(
+          {i, plan.waits[i], set_of(edge.producer, edge.output), plan.stage->same_in_a_row(i)});
     }
     for (u32 i = 0; i < plan.posted.size(); ++i)
       if (plan.posted[i]) made.outputs.push_back(set_of(plan.stage, i));
@@ -202,7 +220,7 @@ private:
     now.next = own.counter ? step::claim : step::begin;
   }
 
-  void begin(u32 id, block& now, const timed_launch& own) {
+  void begin(u32 id, block& now, timed_launch& own) {
     const u32 position = own.counter ? now.ticket : scheduler_.at(id).block;
     now.next = position < own.stage->tiles() ? step::work : step::leave;
     if (now.next == step::leave) return;
@@ -213,7 +231,7 @@ private:
     const bool complete = inputs_complete(own);
     for (std::size_t i = 0; i < own.inputs.size(); ++i)
       if (complete)
-        pass_input(of(id, i), now, own, own.inputs[i].input);
+        pass_input(of(id, i), now, own, own.inputs[i]);
       else if (own.inputs[i].kind == wait_kind::semaphores)
         begin_input(of(id, i), now, own, own.inputs[i].input);
   }
@@ -229,30 +247,51 @@ private:
   }
 
   /// All waits on an input at once, with what they cost.
-  void pass_input(progress& at, block& now, const timed_launch& own, u32 input) {
-    enter_input(at, now, own, input);
-    u32 looks = 0;
-    if (!at.at_once) {
-      looks = own.stage->looks(input, now.tile, gpu::warp, at.passed);
-    } else if (at.step != at.end && at.range != at.passed) {
-      looks = ceil_div(at.range.count(), gpu::warp);
-      at.passed = at.range;
-    }
-    at.step = at.end;
-    now.ahead += looks * shape_.device().satisfied_wait_ns;
+  void pass_input(progress& at, block& now, const timed_launch& own, guarded_input& input) {
+    at.step = at.end = 0;
+    now.ahead += looks_of(at, now, own, input) * shape_.device().satisfied_wait_ns;
   }
 
-  static void begin_input(progress& at, const block& now, const timed_launch& own, u32 input) {
+  u32 looks_of(progress& at, const block& now, const timed_launch& own, guarded_input& input) {
+    const bool fresh = input.same_in_a_row && at.passed == semaphore_range{};
+    if (fresh && input.known && input.row == now.tile.row && input.slice == now.tile.slice) {
+      at.passed = input.last;
+      return input.looks;
+    }
+    const u32 looks = count_looks(at, now, own, input.input);
+    if (fresh) {
+      input.known = true;
+      input.row = now.tile.row;
+      input.slice = now.tile.slice;
+      input.looks = looks;
+      input.last = at.passed;
+    }
+    return looks;
+  }
+
+  u32 count_looks(progress& at, const block& now, const timed_launch& own, u32 input) const {
+    enter_input(at, now, own, input);
+    const u32 begin = at.step, end = at.end;
+    at.step = at.end;
+    if (!at.at_once && style_ == waits::ahead)
+      return ceil_div(own.stage->looks(input, now.tile, 1, at.passed), gpu::warp);
+    if (!at.at_once) return own.stage->looks(input, now.tile, gpu::warp, at.passed);
+    if (begin == end || at.range == at.passed) return 0;
+    at.passed = at.range;
+    return ceil_div(at.range.count(), gpu::warp);
+  }
+
+  void begin_input(progress& at, const block& now, const timed_launch& own, u32 input) const {
     enter_input(at, now, own, input);
     find_range(at, now, own, input);
   }
 
-  static void enter_input(progress& at, const block& now, const timed_launch& own, u32 input) {
+  void enter_input(progress& at, const block& now, const timed_launch& own, u32 input) const {
     const step_range steps = own.stage->steps(input, now.tile);
     at.first = at.step = steps.begin;
     at.end = steps.end;
     at.range = own.stage->guards(input, now.tile);
-    at.at_once = steps.begin == steps.end || at.range.count() <= 1 ||
+    at.at_once = style_ == waits::whole_tile || steps.begin == steps.end || at.range.count() <= 1 ||
                  at.range == own.stage->guards(input, now.tile, steps.begin);
   }
 
@@ -272,8 +311,18 @@ private:
   /// satisfied waits and the work between them pass in one event.
   action work(u32 id, block& now, timed_launch& own) {
     if (now.waiting_since != not_waiting) end_wait(now);
+    const u64 waited = now.waited;
     u64 ahead = std::exchange(now.ahead, 0); // of the scheduler's clock
+    u64 begun = 0;                           // where the first look begins
     now.waited += ahead;
+    const action next = look_and_work(id, now, own, ahead, begun);
+    if (keep_ == keep::timeline && now.waited != waited)
+      add_wait(now, scheduler_.now() + begun, now.waited - waited);
+    return next;
+  }
+
+  action look_and_work(u32 id, block& now, timed_launch& own, u64& ahead, u64& first_look) {
+    bool looked = ahead != 0;
     for (std::size_t i; (i = next_input(id, now, own)) < own.inputs.size();) {
       const guarded_input& input = own.inputs[i];
       if (input.kind == wait_kind::grid) {
@@ -283,22 +332,51 @@ private:
       }
       progress& at = of(id, i);
       if (at.due > now.worked) ahead += at.due - std::exchange(now.worked, at.due);
+      if (!std::exchange(looked, true)) first_look = ahead;
       const u64 begun = ahead;
       const action look = look_at(at, input.set, own.record.run, ahead);
       now.waited += ahead - begun;
       if (look.what == action::kind::wait) now.waiting_since = scheduler_.now();
       if (look.what != action::kind::exit) return look;
       at.passed = at.range;
-      if (at.at_once)
+      if (at.at_once) {
         at.step = at.end;
-      else
-        find_range(at, now, own, input.input);
+        continue;
+      }
+      find_range(at, now, own, input.input);
+      if (style_ == waits::ahead) look_on(at, now, own, input, ahead);
     }
     now.next = step::post;
     own.record.work_ns += now.tile_ns;
     own.record.wait_ns += now.waited;
     const u64 post_ns = own.outputs.empty() ? 0 : shape_.device().post_ns;
     return {action::kind::elapse, ahead + (now.tile_ns - now.worked) + post_ns};
+  }
+
+  /// Passes later steps whose semaphores can be seen now, as `wait_ahead` does behind the one that it
+  /// has waited for.
+  void look_on(progress& at, block& now, const timed_launch& own, const guarded_input& input,
+               u64& ahead) const {
+    const u32 waited = at.passed.count();
+    u32 looked = waited;
+    while (at.step < at.end && all_seen(at.range, input.set, own.record.run, ahead)) {
+      looked += at.range.count();
+      at.passed = at.range;
+      find_range(at, now, own, input.input);
+    }
+    const u64 cost = looks_between(waited, looked);
+    now.waited += cost;
+    ahead += cost;
+  }
+
+  bool all_seen(const semaphore_range& range, const semaphore_set& set, u32 run, u64 ahead) const {
+    for (u32 position = 0; position < range.count(); ++position) {
+      const u32 word = set.offset + range.at(position);
+      if (!reached(semaphores_[word], wanted_in_run(run, expected_[word])) ||
+          scheduler_.visible_from(word) > scheduler_.now() + ahead)
+        return false;
+    }
+    return true;
   }
 
   /// The input whose next wait comes first in the tile, or past the last.
@@ -364,7 +442,7 @@ private:
     const u64 begun = std::exchange(now.waiting_since, not_waiting);
     now.waited += scheduler_.now() - begun;
     if (keep_ == keep::timeline && scheduler_.now() != begun)
-      report_.waits.push_back({now.record, begun, scheduler_.now()});
+      add_wait(now, begun, scheduler_.now() - begun);
   }
 
   void post(block& now, const timed_launch& own) {
@@ -388,6 +466,12 @@ private:
     now.record = report_.timeline.size();
     report_.timeline.push_back({own.record.run, own.record.stage, now.tile, here.block, here.sm,
                                 time, time, now.tile_ns, 0});
+  }
+
+  /// Looks of one event are one wait, at the first of them: a record each would be many, and too short
+  /// to be seen.
+  void add_wait(const block& now, u64 start_ns, u64 ns) {
+    report_.waits.push_back({now.record, start_ns, start_ns + ns});
   }
 
   void end_record(const block& now) {
@@ -414,6 +498,7 @@ private:
   const launch_shape& shape_;
   const schedule& how_;
   keep keep_;
+  waits style_;
   random_source random_; ///< Of the tiles' times.
   std::vector<u32> semaphores_;
   std::vector<u32> expected_; ///< Posts of a run, by semaphore.
