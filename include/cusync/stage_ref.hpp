@@ -373,7 +373,7 @@ private:
     }
     u32 missing = no_step;
     if (Backend::rank(by) < Backend::pollers(by)) missing = look_ahead(input, tile, steps, by);
-    return static_cast<u32>(Backend::share(missing, by));
+    return Backend::tell_all(missing, by);
   }
 
   /// By the pollers, who share the steps in order. The first step of all is waited for.

@@ -34,9 +34,13 @@ struct tracing_backend {
   template <class By> static void sync(By) { log("sync"); }
   template <class By> static u32 from_first(u32, By) { return static_cast<u32>(drawn >> 32); }
   template <class By> static u32 least(u32 value, By) { return value; }
-  template <class By> static u64 share(u64 value, By) {
+  template <class By> static u64 share(u64, By) {
     log("share");
-    return thread == 0 ? value : drawn;
+    return drawn;
+  }
+  template <class By> static u32 tell_all(u32 value, By) {
+    log("tell");
+    return value;
   }
   static u32 block_index() { return block; }
   static void draw_if(bool draws, u64*, u64& into) {
@@ -186,14 +190,14 @@ TEST(StageRef, WaitAheadTellsTheFirstStepThatIsNotThereYet) {
   stage.ref.start();
   taken();
   EXPECT_EQ(stage.ref.wait_ahead(A, {1, 0, 0}, 0), 2u);
-  EXPECT_EQ(taken(), "look:6 look:7 look:8 look:9 look:10 share");
+  EXPECT_EQ(taken(), "look:6 look:7 look:8 look:9 look:10 tell");
   EXPECT_EQ(stage.ref.wait_ahead(A, {1, 0, 0}, 2), no_step); // its own step it waits for
-  EXPECT_EQ(taken(), "look:10 spin:10>=1 look:11 share");
+  EXPECT_EQ(taken(), "look:10 spin:10>=1 look:11 tell");
   tracing_backend::lanes = 4;
   stage.play(2, 0, 0);
   stage.ref.start();
   stage.ref.wait_ahead(A, {1, 0, 0}, 0);
-  EXPECT_EQ(taken(), "look:10 share"); // its step is the third, which it does not wait for
+  EXPECT_EQ(taken(), "look:10 tell"); // its step is the third, which it does not wait for
 }
 
 TEST(StageRef, WaitAheadIsAWaitWhereOneCoversTheTile) {

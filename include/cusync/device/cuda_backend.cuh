@@ -49,6 +49,10 @@ struct cuda_backend {
     return mailbox;
   }
   CUSYNC_DEVICE static u64 share(u64 value, by_warp) { return __shfl_sync(0xffffffffu, value, 0); }
+  /// The same for what a wait has found.
+  template <class By> CUSYNC_DEVICE static u32 tell_all(u32 value, By by) {
+    return static_cast<u32>(share(value, by));
+  }
 
   // --- global memory ----------------------------------------------------------------------------
 

@@ -19,6 +19,10 @@ struct host_backend {
     running_block::current().claim();
     return value;
   }
+  template <class By> static u32 tell_all(u32 value, By by) {
+    sync(by);
+    return value;
+  }
 
   static u32 block_index() { return running_block::current().index(); }
 
