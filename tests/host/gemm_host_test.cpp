@@ -63,8 +63,9 @@ struct stub_stage {
     const u32 index = taken++;
     return {{index / grid.cols, index % grid.cols, 0}, true};
   }
-  template <int Operand> void wait(operand<Operand>, tile_coord tile, u32 step) {
+  template <int Operand> u32 wait_ahead(operand<Operand>, tile_coord tile, u32 step) {
     on_wait(Operand, tile, step);
+    return step + 1;
   }
   void post(tile_coord tile) { on_post(tile); }
 };

@@ -82,9 +82,10 @@ void gemm_host(const host_gemm_arguments& args, Stage stage, const Views& views 
   while (const claimed_tile tile = stage.tile()) {
     detail::host_gemm_tile sums(args.gemm, args.tile, *tile);
     const auto a = views.a(stage, *tile, args.gemm);
+    u32 next_a = 0, next_b = 0;
     for (u32 step = 0; step < steps; ++step) {
-      stage.wait(gemm_a, *tile, step);
-      stage.wait(gemm_b, *tile, step);
+      if (step == next_a) next_a = stage.wait_ahead(gemm_a, *tile, step);
+      if (step == next_b) next_b = stage.wait_ahead(gemm_b, *tile, step);
       sums.add(step, a);
     }
     auto c = views.c(*tile, args.gemm);
