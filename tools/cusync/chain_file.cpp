@@ -35,6 +35,9 @@ Value choice(const json_value& from, const std::pair<const char*, Value> (&known
   from.refuse("'" + text + "' is none; choose from " + list, file_error::about::form);
 }
 
+/// Far more than a kernel has; checks and simulations take memory by the tile.
+constexpr u64 most_tiles = 100'000'000;
+
 tile_extent extent_of(const json_value& from) {
   if (from.size() < 2 || from.size() > 3)
     from.refuse("a grid is [rows, cols] or [rows, cols, slices]", file_error::about::form);
@@ -44,6 +47,9 @@ tile_extent extent_of(const json_value& from) {
     parts[i] = from[i].count(1, names[i] + std::string("; a grid needs at least 1"));
   const tile_extent grid{parts[0], parts[1], parts[2]};
   at_place(from, [&] { require_countable(grid, "grid"); });
+  if (grid.count() > most_tiles)
+    from.refuse(std::to_string(grid.count()) + " tiles; use larger tiles, at most " +
+                std::to_string(most_tiles) + " of them");
   return grid;
 }
 
@@ -152,6 +158,9 @@ stage_description stage_of(const json_value& from, const chain_description& so_f
   if (from.has("tile")) stage.tile = elements_of(from["tile"]);
   if (from.has("order")) stage.order = order_of(from["order"], stage.grid);
   if (from.has("blocks")) stage.blocks = from["blocks"].count(1);
+  if (stage.blocks > most_tiles)
+    from["blocks"].refuse(std::to_string(stage.blocks) + " blocks; at most " +
+                          std::to_string(most_tiles));
   if (from.has("tiles_from"))
     stage.source =
         choice<tile_source>(from["tiles_from"], {{"block_index", tile_source::block_index},

@@ -3,10 +3,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include <algorithm> // any_of, count
-#include <fstream>   // ifstream
-#include <iterator>  // istreambuf_iterator
-#include <utility>   // move
+#include <algorithm>  // any_of, count
+#include <filesystem> // is_directory
+#include <fstream>    // ifstream
+#include <iterator>   // istreambuf_iterator
+#include <utility>    // move
 
 namespace cusync::cli {
 
@@ -96,7 +97,8 @@ struct json_value::document {
 
 json_value json_value::of_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw invalid_argument(path + ": cannot be read; name a JSON file");
+  if (!file || std::filesystem::is_directory(path))
+    throw invalid_argument(path + ": cannot be read; name a JSON file");
   std::string text{std::istreambuf_iterator<char>(file), {}};
   if (file.bad()) throw invalid_argument(path + ": cannot be read; name a JSON file");
   return of_text(std::move(text), path);
